@@ -324,7 +324,7 @@ extension ClientCore {
     execution.drainRequested(over: &connection, at: context, store: store)
   }
 
-  /// The time for a graceful end is over.
+  /// The time for a graceful end has passed.
   package mutating func drainGraceEnded(
     at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
@@ -339,7 +339,7 @@ extension ClientCore {
   }
 
   /// Asks the authority a question for a user, after all earlier changes; the answer comes as
-  /// `told`.
+  /// `answered`.
   ///
   /// - Returns: nil if it cannot be asked now.
   package mutating func questionAsked(

@@ -23,7 +23,7 @@ def order(page):
 
 
 def hold(page, name):
-    """The page hears of events of a name no more until `window.release()`; `window.take` tells it of one."""
+    """The page receives no events of a name until `window.release()`; `window.take` passes it one."""
     page.evaluate("""async name => { const { model } = await import('/app.js')
       const held = []
       window.take = model.take.bind(model)

@@ -1,4 +1,4 @@
-"""What a session shows as a conversation: what was, what is and what comes; see page_test.py."""
+"""A session as a conversation: past, present and future prompts; see page_test.py."""
 
 import time
 
@@ -42,7 +42,7 @@ def place(element):
 
 
 def check_conversation(browser, fixture, figures):
-    """Prompts that have ended stay readable: who sent them, what was written, asked and came of it, and how long it took."""
+    """Prompts that have ended stay readable: who sent them, what was written, asked and done, and how long it took."""
     desk, laptop = fixture.desk, fixture.laptop
     agent(fixture, """case $x in
       many*) seq 1 30 | sed 's/^/line /';;
@@ -74,7 +74,7 @@ def check_conversation(browser, fixture, figures):
     shown(many.locator(".said")).not_to_contain_text("line 12")
     many.get_by_role("button", name="Show all 30 lines").click()
     shown(many.locator(".said")).to_contain_text("line 12")
-    # What failed and was skipped, and what was stopped.
+    # A failed message that was skipped, and one that was stopped.
     desk.send("talk", "fail at once")
     page.locator("queue-row.failed").get_by_role("button", name="Skip").click()
     shown(turn(page, "fail at once")).to_contain_text("no such branch")
@@ -108,7 +108,7 @@ def check_conversation(browser, fixture, figures):
 
 
 def check_older_prompts(browser, fixture, figures):
-    """The last 20 are shown at once, and older ones on demand: what one looks at stays where it is."""
+    """The last 20 are shown at once, and older ones on demand: the visible part stays in its place."""
     desk = fixture.desk
     agent(fixture, "echo $x: done")
     hosted(desk, "older", *(f"prompt {number:02}" for number in range(26)))
@@ -132,7 +132,7 @@ def check_older_prompts(browser, fixture, figures):
 
 
 def check_undone_stop(browser, fixture, figures):
-    """A prompt that waits again, by an undo or a restore, stands in the queue alone."""
+    """A prompt that waits again, by an undo or a restore, is only in the queue."""
     desk = fixture.desk
     agent(fixture, "sleep 300")
     message, = hosted(desk, "again", "to be stopped")
@@ -152,7 +152,7 @@ def check_undone_stop(browser, fixture, figures):
 
 
 def check_colours(browser, fixture, figures):
-    """An output has the colours and weights that its program wrote, and nothing else of what moves a terminal."""
+    """An output has the colours and weights that its program wrote, and no other control codes of a terminal."""
     page = browser.page()
     told = page.evaluate(r"""async () => {
       const { coloured, bare, Screen } = await import('/ansi.js')
@@ -185,7 +185,7 @@ def check_colours(browser, fixture, figures):
             value = [[" ".join(sorted(names.split())), text] for names, text in value]
         expect(found == value, f"{name}: {found}, not {value}")
     expect("".join(text for _, text in told["over"]) == "30 %\nend\n", f"written over: {told['over']}")
-    # Live, and followed until somebody looks further up.
+    # Live, and followed until the user looks further up.
     desk = fixture.desk
     agent(fixture, r"""for n in $(seq 1 60); do printf '\033[32m✓\033[0m check %s\n' $n; done; sleep 2; echo last; sleep 300""")
     hosted(desk, "coloured", "show colours")
@@ -204,13 +204,13 @@ def check_colours(browser, fixture, figures):
     expect(output.evaluate(at_end), "it does not go to the end")
     desk.api("PUT", "settings/agent", {"value": "none"})
     desk.api("POST", "sessions/coloured/stop")
-    # It is over: it stands in the conversation, with its colours.
+    # It has ended: it is in the conversation, with its colours.
     shown(turn(page, "show colours").locator(".said .ink-2").first).to_be_visible()
     shown(output).to_be_hidden()
 
 
 def check_failure_card(browser, fixture, figures):
-    """A failure is one card: what happened once, the last five lines, and what can be done."""
+    """A failure is one card: its reason once, the last five lines, and the possible actions."""
     desk = fixture.desk
     agent(fixture, r"""seq 1 9; printf '\033[31mfatal:\033[0m no such branch\n'; exit 3""")
     hosted(desk, "fails", "Rebuild the site", "Publish it")
@@ -236,7 +236,7 @@ def check_failure_card(browser, fixture, figures):
 
 
 def check_strip(browser, fixture, figures):
-    """What keeps a queue from going on stands under the title, in the daemon's words."""
+    """The reason why a queue does not continue is below the title, in the daemon's words."""
     desk = fixture.desk
     desk.send("strip", "x")
     page = browser.page()
@@ -260,7 +260,7 @@ def check_strip(browser, fixture, figures):
 
 
 def check_drag_by_touch(browser, fixture, figures):
-    """A row is dragged by its grip with a finger; the page does not scroll meanwhile, and Escape leaves all as it was."""
+    """A finger drags a row by its grip; the page does not scroll meanwhile, and Escape leaves everything as it was."""
     desk = fixture.desk
     for name in ("t1", "t2", "t3", "t4"):
         desk.send("touch", name)
@@ -302,7 +302,7 @@ def check_drag_by_touch(browser, fixture, figures):
 
 
 def check_drag_far(browser, fixture, figures):
-    """A list that is longer than the window goes along with what is dragged to its edge."""
+    """A list that is longer than the window scrolls with a row that is dragged to its edge."""
     desk = fixture.desk
     for number in range(30):
         desk.send("far", f"far {number:02}")
@@ -370,7 +370,7 @@ def check_select_several(browser, fixture, figures):
 
 
 def check_beside(browser, fixture, figures):
-    """From 1,100 px on the queue stands beside the conversation and stays in sight; below that it stands behind it."""
+    """From 1,100 px on the queue is beside the conversation and stays visible; below that it is after it."""
     desk = fixture.desk
     agent(fixture, "seq 1 8")
     hosted(desk, "beside", *(f"done {number}" for number in range(8)))
@@ -401,7 +401,7 @@ def check_beside(browser, fixture, figures):
 
 
 def check_queue_stays(browser, fixture, figures):
-    """Where the queue stands below, a prompt that ends and one that starts above it move nothing under the pointer."""
+    """If the queue is below, a prompt that ends and one that starts above it move nothing under the pointer."""
     desk = fixture.desk
     agent(fixture, "echo $x is done; while [ ! -e GO-$x ]; do sleep .1; done".replace("GO", str(fixture.folder / "go")))
     hosted(desk, "stays", *(f"prompt{number}" for number in range(12)))
@@ -428,7 +428,7 @@ def check_queue_stays(browser, fixture, figures):
 
 
 def check_whole_text(browser, fixture, figures):
-    """All of a prompt can be read where it stands, by touch too, and nothing changes its size under the pointer."""
+    """All of a prompt can be read in its place, by touch too, and nothing changes its size under the pointer."""
     fixture.desk.send("whole", "\n".join(f"line {number} of the prompt" for number in range(20)))
     fixture.desk.send("whole", "short")
     page = browser.page()
@@ -457,7 +457,7 @@ PLAN = """Do this:
 
 
 def check_markdown_of_prompts(browser, fixture, figures):
-    """A prompt is shown folded as it was written, and whole as it was meant; the editor has what was written."""
+    """A prompt is shown folded as it was written, and whole as it was meant; the editor has the written text."""
     fixture.desk.send("plan", PLAN)
     page = browser.page()
     go(page, "#/s/plan")
@@ -469,7 +469,7 @@ def check_markdown_of_prompts(browser, fixture, figures):
     shown(whole.locator("td").last).to_have_text("<b>no markup</b>")
     shown(line.locator(".content")).to_be_hidden()
     picture(page, "markdown-prompt")
-    # What somebody changes meanwhile is shown so, too.
+    # A change by another user meanwhile is shown in the same way, too.
     fixture.laptop.api("PUT", f"messages/{fixture.desk.queue('plan')[0]['id']}/content", {"content": PLAN.replace("first", "second")})
     shown(whole.locator("li strong")).to_have_text("second")
     line.get_by_role("button", name="Show less").click()
@@ -518,7 +518,7 @@ def check_markdown_of_output(browser, fixture, figures):
 
 
 def check_forecast(browser, fixture, figures):
-    """The composer says before sending what will happen, in one line that grows with what is typed."""
+    """The composer shows the effect before sending, in one line that grows with the text."""
     desk = fixture.desk
     agent(fixture, "sleep 300")
     page = browser.page()
@@ -594,7 +594,7 @@ def check_keyboard_on_a_phone(browser, fixture, figures):
 
 
 def check_panel(browser, fixture, figures):
-    """A long text is edited in a panel: over the whole screen of a phone, with Save on top; what is typed survives."""
+    """A long text is edited in a panel: over the whole screen of a phone, with Save on top; unsaved text survives."""
     desk = fixture.desk
     text = "\n".join(f"line {number}" for number in range(40))
     message = desk.send("panel", text)
@@ -628,7 +628,7 @@ def check_panel(browser, fixture, figures):
     shown(wide.locator("queue-row").get_by_role("button", name="Edit")).to_be_focused()
     wide.get_by_role("button", name="Go on editing").click()
     shown(field).to_have_value("first " + text + " and more")
-    # Nor does the view leave one behind.
+    # The view leaves none, either.
     go(wide, "#/needs")
     shown(wide.get_by_role("dialog")).to_have_count(0)
     until(lambda: desk.queue("panel")[0].get("heldUntil", "") < time.strftime(

@@ -44,7 +44,7 @@ def check_ten_pages(browser, fixture, figures):
 
 
 def explained(page, button, why):
-    """Whether a press says so much; what moved a moment before is to be pressed again."""
+    """Whether a press leads to this text; an element that moved a moment before has to be pressed again."""
     # The notice before may lie over the button.
     page.evaluate("document.getElementById('toast').hidden = true")
     button.click(force=True)
@@ -68,7 +68,7 @@ def check_states(browser, fixture, figures):
         expect(ways or status in ("succeeded", "skipped"), f"{status} has no way out")
     # The daemon does not know them.
     browser.excused = True
-    # One row of each state, as if the daemon had told of them.
+    # One row of each state, as if the daemon had reported them.
     go(page, "#/s/states")
     page.evaluate("""async states => {
       const { model } = await import('/app.js')
@@ -100,7 +100,7 @@ def check_states(browser, fixture, figures):
 
 
 def check_push_test(browser, fixture, figures):
-    """A test of an address shows what became of it; here a port where nobody answers."""
+    """A test of an address shows its result; here of a port on which no program answers."""
     target = "0f8fad5b-d9cb-469f-a165-70867728950e"
     fixture.desk.api("PUT", f"push/targets/{target}", {"kind": "ntfy", "address": "ntfy+https://ntfy.invalid/my-topic"})
     browser.excused = True
@@ -152,7 +152,7 @@ def read_code(rows):
 
 
 def scanned(picture):
-    """What a QR code says on the screen; what is above it may still come, and move it under the reader."""
+    """The text of a QR code on the screen; content above it may still appear, and move it while it is read."""
     found = until(lambda: zxingcpp.read_barcodes(Image.open(io.BytesIO(picture.screenshot()))), "the code is read")
     return found[0].text
 
@@ -236,7 +236,7 @@ def check_new_device(browser, fixture, figures):
 
 
 def check_secrets(browser, fixture, figures):
-    """No ticket and no key stands in a log, in the arguments of a process, or in a file of the device."""
+    """No ticket and no key is in a log, in the arguments of a process, or in a file of the device."""
     script = fixture.folder / "browser"
     seen = fixture.folder / "processes"
     script.write_text(f"#!/bin/sh\ncat /proc/[0-9]*/cmdline > {seen}.part 2>/dev/null; mv {seen}.part {seen}\n")
@@ -302,7 +302,7 @@ def check_keyboard(browser, fixture, figures):
         page.context.close()
 
 
-# How much wider than the window it is where a person sets letters, words and lines further apart (WCAG 1.4.12).
+# How much wider than the window it is if a user sets letters, words and lines further apart (WCAG 1.4.12).
 SPACED = """() => {
   const style = new CSSStyleSheet()
   style.replaceSync(`* { line-height: 1.5 !important; letter-spacing: .12em !important; word-spacing: .16em !important }
@@ -319,7 +319,7 @@ def check_accessibility(browser, fixture, figures):
                    details="It is made again.\n" * 40)
     fixture.desk.ask("access-2", kind="question", question="Which one?", options=["left", "right"])
     findings = []
-    # 640 is what a zoom of 200 % leaves of 1,280.
+    # 640 is the width of 1,280 at a zoom of 200 %.
     sizes = ((1280, 800, False), (640, 400, False), (375, 740, True), (320, 640, True))
     for width, height, touch in sizes:
         if width == 375 and not fixture.long:
@@ -381,7 +381,7 @@ def check_accessibility(browser, fixture, figures):
 
 
 def check_many_rows(browser, fixture, figures):
-    # The last check: what it leaves behind is in nobody's way.
+    # The last check: the state that it leaves disturbs no other.
     page = browser.page()
     messages = [{"id": f"00000000-0000-4000-8000-{number:012x}", "content": f"message {number} " + "word " * 20,
                  "priority": "normal", "createdAt": 1_700_000_000_000 + number} for number in range(990)]

@@ -6,12 +6,12 @@ from page_common import go, picture
 from page_everybody import AXE, TAGS
 from page_fixture import expect
 
-# How much wider than the window it is, and what sticks out.
+# How much wider than the window it is, and which elements stick out.
 WIDE = """() => {
   const wide = document.documentElement.scrollWidth - innerWidth
   const out = [...document.querySelectorAll('body *')].filter(each => each.checkVisibility() && each.getBoundingClientRect().right > innerWidth + 1)
   return wide > 0 ? `${wide} px too wide: ${out.slice(-4).map(each => `${each.localName}.${each.className} ${each.textContent.slice(0, 30)}`).join('; ')}` : '' }"""
-# What a person whose browser is set to letters twice as large must still be able to read and press.
+# The elements that a user whose browser has letters twice as large must still be able to read and press.
 CUT = """() => [...document.querySelectorAll('h1, h2, button, label, summary, .tag, .count, nav a span, .dot + span, header .sync, #composer-what')]
   .filter(each => each.checkVisibility() && !each.closest('.unseen, .quick') && !each.matches('.unseen') && each.textContent.trim())
   .filter(each => {
@@ -33,7 +33,7 @@ OVERLAPS = """() => {
 
 
 def work(fixture):
-    """A little of everything that is shown, unless it is there; what asks may have hung up meanwhile."""
+    """A little of everything that is shown, unless it exists already; an agent that asks may have hung up meanwhile."""
     desk = fixture.desk
     if not desk.queue("fit-queue"):
         desk.send("fit-queue", "A prompt that waits for its turn behind nothing at all, with a text of some length")
@@ -97,7 +97,7 @@ def check_large_text(browser, fixture, figures):
 
 
 def check_forced_colours(browser, fixture, figures):
-    """Where the system sets the colours, where one is, what has the focus and how a session stands are still seen."""
+    """If the system sets the colours, the place, the focus and the state of a session are still visible."""
     work(fixture)
     findings = []
     for width in (1280, 375):
@@ -166,7 +166,7 @@ def check_reduced_motion(browser, fixture, figures):
 
 
 def check_right_to_left_everywhere(browser, fixture, figures):
-    """Names and texts from right to left stand so in lists, titles, panels and notices; a page that is mirrored does not burst."""
+    """Names and texts from right to left are shown in that direction in lists, titles, panels and notices; a mirrored page does not burst."""
     work(fixture)
     page = browser.page()
     side = "each => getComputedStyle(each).direction"

@@ -28,7 +28,7 @@ def expect(condition, what):
 
 
 def until(condition, what, seconds=DEADLINE):
-    """Asks again until it holds; gives back what held."""
+    """Asks again until the condition holds; returns its value."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         value = condition()
@@ -149,12 +149,12 @@ class Device:
         return seen
 
     def ask(self, session, **what):
-        """An agent asks; gives back what becomes of it, later, with the time."""
+        """An agent asks; returns the decision, later, with the time."""
         answer = {}
         self.api("POST", "sessions", {"id": session})
 
         def run():
-            # Whoever hangs up withdraws what it asked.
+            # A caller that hangs up withdraws its request.
             answer.update(self.api(
                 "POST", f"sessions/{session}/asks", {"patienceSeconds": 300, **what}, deadline=300))
             answer["at"] = time.time()
@@ -192,7 +192,7 @@ class Fixture:
         self.port = 0
         self.start_server()
         self.desk = Device(self, "desk", "--web", "127.0.0.1:0")
-        # Its port stays over a start, as with a person's daemon.
+        # Its port is the same after a start, as with a user's daemon.
         address = until(lambda: self.desk.api("GET", "web").get("address"), "the page is served")
         self.desk.arguments = ("--web", address)
         self.laptop = Device(self, "laptop")

@@ -1,4 +1,4 @@
-"""What the page must not do to whoever trusts it; see page_test.py."""
+"""Actions of the page that must not harm its user; see page_test.py."""
 
 import time
 
@@ -24,7 +24,7 @@ def middle(element):
 
 
 def under(page, x, y):
-    """The request whose decision a press there would be; nothing where it would be none."""
+    """The request that a press there would decide; null if it would decide none."""
     return page.evaluate("""([x, y]) => { const at = document.elementFromPoint(x, y)
       return at?.closest('[data-verdict]') ? at.closest('request-card').querySelector('.what').textContent : null }""", [x, y])
 
@@ -46,7 +46,7 @@ def check_allow_stays(browser, fixture, figures):
     for number in range(3):
         shown(card(page, f"rm -rf y{number}")).to_be_visible()
     allow = card(page, "rm -rf y0").get_by_role("button", name="Allow")
-    # What other checks left behind may stand above it.
+    # Requests of other checks may be above it.
     page.locator("inbox-line", has=card(page, "rm -rf y0")).evaluate("each => each.scrollIntoView({ block: 'start' })")
     page.wait_for_timeout(600)
     place = middle(allow)
@@ -65,7 +65,7 @@ def check_allow_stays(browser, fixture, figures):
     page.mouse.click(*place)
     expect(tops() == before, f"the others moved from {before} to {tops()}")
     expect(not any(each.get("ending") for each in asked[1:]), f"what was not decided ended: {asked}")
-    # One of another session that is answered elsewhere, and one that is put off, move nothing either.
+    # A request of another session that is answered elsewhere, and one that is put off, move nothing either.
     fixture.desk.cli("approve", "stay-1")
     shown(card(page, "rm -rf y1")).to_contain_text("Allowed")
     expect(tops() == before, f"the others moved from {before} to {tops()}")
@@ -80,11 +80,11 @@ def check_press_on_what_moved(browser, fixture, figures):
     first, second = approval(fixture, "moved-1", "one of two"), approval(fixture, "moved-2", "two of two")
     for words in ("one of two", "two of two"):
         shown(card(page, words)).to_be_visible()
-    # What other checks left behind may stand above it.
+    # Requests of other checks may be above it.
     card(page, "two of two").evaluate("each => each.scrollIntoView({ block: 'center' })")
     page.wait_for_timeout(600)
     allow = card(page, "two of two").get_by_role("button", name="Allow")
-    # As where something above it goes.
+    # As if an element above it disappears.
     place = page.evaluate("""async () => { const { model } = await import('/app.js')
       const { settle } = await import('/dom.js')
       const [one, two] = ['one', 'two'].map(word => [...document.querySelectorAll('request-card')].find(each => each.textContent.includes(`${word} of two`)))
@@ -107,7 +107,7 @@ def check_press_on_what_moved(browser, fixture, figures):
 
 
 def check_rows_that_move(browser, fixture, figures):
-    """A press on what came under the pointer where a row of a session went does nothing, in its menu neither."""
+    """A press on an element that came under the pointer when a row of a session disappeared has no effect, in its menu neither."""
     ids = [fixture.desk.send("rows", text) for text in ("row one", "row two", "row three", "row four")]
     page = browser.page()
     go(page, "#/s/rows")
@@ -137,7 +137,7 @@ def check_rows_that_move(browser, fixture, figures):
 
 
 def check_put_off(browser, fixture, figures):
-    """What was put off stays in its place, says so, and comes back at once where its person wants that."""
+    """A request that was put off stays in its place, shows that, and returns at once if its user wants it."""
     page = browser.page()
     asked = approval(fixture, "later", "not now")
     card(page, "not now").get_by_role("button", name="Snooze for 15 min").click()
@@ -155,7 +155,7 @@ def check_put_off(browser, fixture, figures):
 
 
 def check_words_of_a_request(browser, fixture, figures):
-    """A question keeps its lines, details that say the same are shown once, and declining says what it does."""
+    """A question keeps its lines, equal details are shown once, and declining shows its effect."""
     page = browser.page()
     fixture.desk.ask("lines", kind="question", question="Which?\n1. Keep it\n2. Make it new", options=["1", "2"])
     approval(fixture, "twice", "make all", details="make all")
@@ -174,7 +174,7 @@ def check_words_of_a_request(browser, fixture, figures):
 
 
 def check_undo_of_a_notice(browser, fixture, figures):
-    """A notice's undo is about what it tells of, whatever else was done since."""
+    """A notice's undo is about the change that it reports, whatever was changed since."""
     browser.excused = True
     desk = fixture.desk
     desk.send("bound", "cancel this one")
@@ -209,7 +209,7 @@ def check_undo_of_a_notice(browser, fixture, figures):
     desk.cli("queue", "priority", desk.queue("bound")[0]["id"], "normal")
     page.get_by_role("button", name="Undo").click()
     shown(page.locator("#toast")).to_contain_text("changed it since")
-    # By a key, the same: what was done in this page, and nothing else.
+    # By a key, the same: it undoes only changes of this page.
     page.locator("main h1").click()
     page.keyboard.press("Control+z")
     shown(page.locator("#toast")).to_contain_text("nothing to undo")
@@ -237,7 +237,7 @@ def check_notice_that_goes(browser, fixture, figures):
 
 
 def check_decision_while_away(browser, fixture, figures):
-    """A decision without an answer says what is so, and counts when the daemon is back, if it is still asked."""
+    """A decision without an answer shows that, and counts when the daemon is back, if the request is still open."""
     browser.excused = True
     page = browser.page()
     denied = approval(fixture, "away-1", "rm -rf build")
@@ -257,7 +257,7 @@ def check_decision_while_away(browser, fixture, figures):
     fixture.desk.cli("approve", "away-2")
     until(lambda: gone.get("ending") == "allowed", "somebody else allows it")
     page.unroute("**/v1/asks/**")
-    # As after a start of the daemon: all is told again.
+    # As after a start of the daemon: everything is reported again.
     page.evaluate("async () => { const { model } = await import('/app.js'); model.take('present', {}) }")
     until(lambda: denied.get("ending") == "denied", "it is sent")
     expect(denied["text"] == "keep it", f"the words are {denied}")
@@ -286,7 +286,7 @@ def check_edit_while_away(browser, fixture, figures):
     shown(page.locator(".editor .note.error")).to_be_hidden()
     page.get_by_role("button", name="Save").click()
     until(lambda: fixture.desk.contents("edit-away") == ["one two three"], "it is saved")
-    # Nor is any other thing told as kept and sent.
+    # No other change is reported as kept and sent, either.
     page.route("**/messages/cancel", lambda route: route.abort())
     row(page, "one two three").get_by_role("button", name="More").click()
     page.get_by_role("button", name="Cancel").click()
@@ -294,7 +294,7 @@ def check_edit_while_away(browser, fixture, figures):
 
 
 def check_long_edit(browser, fixture, figures):
-    """In a text of many pages Save, and what was changed elsewhere, are seen while one writes at its end."""
+    """In a text of many pages, Save and changes from elsewhere are visible while the user writes at its end."""
     text = "\n".join(f"line {number} of a long text that somebody wrote" for number in range(500))
     for name, options in (("wide", {"viewport": {"width": 1280, "height": 800}}), ("phone", PHONE), ("low", {"viewport": {"width": 1000, "height": 420}})):
         session = f"long-{name}"
@@ -320,7 +320,7 @@ def check_long_edit(browser, fixture, figures):
                 : `at ${Math.round(box.top)} to ${Math.round(box.bottom)} of ${innerHeight}, under ${at?.tagName}.${at?.className}` }""")
             expect(not hidden, f"{name}: {what} is not seen: {hidden}")
         expect("line 250 of a long text" not in page.locator(".news").inner_text().split("short")[1], "the notice shows no difference")
-        # Not where somebody looks elsewhere, either.
+        # Not if the user looks elsewhere, either.
         page.evaluate("document.activeElement.blur()")
         page.wait_for_timeout(100)
         seen = page.get_by_role("button", name="Save").evaluate("""each => { const box = each.getBoundingClientRect()
@@ -335,7 +335,7 @@ def check_long_edit(browser, fixture, figures):
 
 
 def check_revoke_asks(browser, fixture, figures):
-    """To revoke this very browser is asked first; a revoked one shows nothing of what there is, and all when it is let in again."""
+    """The page asks before it revokes this very browser; a revoked one shows no data, and all of them once it has access again."""
     browser.excused = True
     fixture.desk.send("secret-plan", "nobody else reads this")
     page = browser.page()
@@ -355,7 +355,7 @@ def check_revoke_asks(browser, fixture, figures):
     expect("secret-plan" not in left and "nobody else" not in left, "it still shows what there is")
     expect(page.locator("#sessions li").count() == 0, "it still shows sessions")
     expect(page.title() == "Cospool", f"the title is {page.title()}")
-    # The same from elsewhere, over a session; then another tab lets the browser in again.
+    # The same from elsewhere, over a session; then another tab gives the browser access again.
     page = browser.page()
     go(page, "#/s/secret-plan")
     shown(row(page, "nobody else reads this")).to_be_visible()
@@ -386,7 +386,7 @@ def check_sync_off(browser, fixture, figures):
 
 
 def check_cost_of_pages(browser, fixture, figures):
-    """No page asks more than once a second what is unsent, and ten of them make a send dearer only by what they are told."""
+    """No page asks for unsent changes more than once a second, and ten pages make a send dearer only by their events."""
     desk = fixture.desk
     sends = 60
     for number in range(300):
@@ -423,11 +423,11 @@ def check_cost_of_pages(browser, fixture, figures):
     expect(together <= 3 * alone, f"a send costs {together:.1f} ms with ten pages, {alone:.1f} ms without")
 
 
-# What stands where
+# The places of elements
 
 
 def check_why_it_waits(browser, fixture, figures):
-    """A queue that does not move says why, and offers what mends it; its output says where it is."""
+    """A queue that does not move shows why, and offers the remedy; its output shows where it is."""
     desk, laptop = fixture.desk, fixture.laptop
     desk.api("PUT", "settings/agent", {"value": "none"})
     page = browser.page()
@@ -470,7 +470,7 @@ def check_why_it_waits(browser, fixture, figures):
 
 
 def check_failed_in_the_sidebar(browser, fixture, figures):
-    """A session whose message failed stands in front of those that need nobody, and says so by colour, form and words."""
+    """A session whose message failed comes before those that need no user, and shows that by colour, form and words."""
     desk = fixture.desk
     desk.api("PUT", "settings/command", {"value": "sh -c 'echo no such branch >&2; exit 3'"})
     desk.api("PUT", "settings/agent", {"value": "command"})
@@ -493,7 +493,7 @@ def check_failed_in_the_sidebar(browser, fixture, figures):
     field = page.get_by_label("Text of the message")
     until(lambda: field.input_value() == "Fail at once", "the editor is open")
     field.fill("Fail again")
-    # The editor may ask to hold what has begun already, until it is closed: it is refused, and nothing comes of that.
+    # The editor may ask to hold a message that has begun already, until it is closed: it is refused, without any effect.
     browser.excused = True
     page.get_by_role("button", name="Save and retry").click()
     until(lambda: [(each["content"], each["status"], each.get("attempts")) for each in desk.queue("zzz-fails")]
@@ -504,7 +504,7 @@ def check_failed_in_the_sidebar(browser, fixture, figures):
 
 
 def check_slow_line(browser, fixture, figures):
-    """A page that is still loading on a slow line is no alarm; one that nobody answers is."""
+    """A page that is still loading on a slow line raises no alarm; one without an answer does."""
     page = browser.page()
     held = []
     page.route("**/v1/events", lambda route: held.append(route))
@@ -555,7 +555,7 @@ def check_drag_then_select(browser, fixture, figures):
 
 
 def check_right_to_left(browser, fixture, figures):
-    """A text that runs from right to left is set so, wherever it is shown or written."""
+    """A text from right to left is set in that direction, wherever it is shown or written."""
     fixture.desk.send("rtl", "اكتب الاختبار أولا")
     fixture.desk.ask("rtl", kind="question", question="أيهما؟")
     page = browser.page()

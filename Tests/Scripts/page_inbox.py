@@ -45,7 +45,7 @@ def failing(fixture, session, text):
 
 
 def check_inbox(browser, fixture, figures):
-    """One line for each session with its reason; what waits longest stands first, then the threads in their own order."""
+    """One line for each session with its reason; the one that waits longest is first, then the threads in their own order."""
     desk = fixture.desk
     desk.api("DELETE", "threads")
     failing(fixture, "in-failed", "Rebuild the site")
@@ -68,7 +68,7 @@ def check_inbox(browser, fixture, figures):
     expect(names.index("in-failed") < names.index("in-asks"), f"what waits longest is not first: {names}")
     shown(line(page, "in-failed").locator(".words")).to_contain_text("no such branch")
     shown(line(page, "in-merged").locator(".version")).to_have_count(2)
-    # Exact times for whoever points at one.
+    # Exact times for a pointer on one.
     expect(":" in line(page, "in-asks").locator("time").get_attribute("title"), "no exact time")
     picture(page, "inbox")
     title = line(page, "in-asks").get_by_role("link", name="in-asks")
@@ -102,7 +102,7 @@ def check_inbox_of_the_command_line(browser, fixture, figures):
 
 
 def check_inbox_keeps_places(browser, fixture, figures):
-    """With the pointer or the focus in the list no line changes places, and what goes keeps its place."""
+    """With the pointer or the focus in the list no line changes places, and a line that disappears keeps its place."""
     desk = fixture.desk
     approval(fixture, "still-b", "the later one")
     page = browser.page()
@@ -151,7 +151,7 @@ def check_decided_line(browser, fixture, figures):
 
 
 def check_request_context(browser, fixture, figures):
-    """A request says which session wants what, for which prompt, and what its agent wrote last."""
+    """A request shows which session wants what, for which prompt, and what its agent wrote last."""
     desk = fixture.desk
     desk.api("PUT", "settings/command", {"value": "sh -c 'for each in one two three four; do echo line $each; done; sleep 300'"})
     desk.api("PUT", "settings/agent", {"value": "command"})
@@ -252,7 +252,7 @@ def check_changes_of_texts(browser, fixture, figures):
 
 
 def check_working_and_not_running(browser, fixture, figures):
-    """Below the inbox stand what works, with its progress, and what does not run, each with what mends it."""
+    """Below the inbox are the sessions that work, with their progress, and those that do not run, each with its remedy."""
     desk = fixture.desk
     desk.api("DELETE", "threads")
     desk.api("PUT", "settings/command", {"value": "sleep 300"})
@@ -323,7 +323,7 @@ def check_thread_queue_off(browser, fixture, figures):
 
 
 def check_search(browser, fixture, figures):
-    """Sessions and prompts are found by words; a project alone can be shown, and the page says what it leaves out."""
+    """Sessions and prompts are found by words; a project alone can be shown, and the page shows what it leaves out."""
     desk = fixture.desk
     desk.send("find-shop", "Round to cents", project="/home/ada/shop")
     desk.send("find-site", "Rebuild the pelican pages", project="/home/ada/site")
@@ -373,7 +373,7 @@ def check_inbox_after_a_restart(browser, fixture, figures):
 
 
 def check_keys_of_the_inbox(browser, fixture, figures):
-    """`r`, `s`, `c` and `?` do what the help says; a letter never does what only a press should."""
+    """`r`, `s`, `c` and `?` do what the help describes; a letter never does what needs a press."""
     failing(fixture, "keys-fail", "Fail at once")
     approval(fixture, "keys-ask", "for later")
     page = browser.page()

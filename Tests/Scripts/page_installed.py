@@ -1,4 +1,4 @@
-"""The page as an app: what is kept of it, what stands at its icon, and its notices; see page_test.py."""
+"""The page as an app: its kept data, the count at its icon, and its notices; see page_test.py."""
 
 import http.client
 import http.server
@@ -48,7 +48,7 @@ def check_installable(browser, fixture, figures):
 
 
 def check_kept_files(browser, fixture, figures):
-    """The second time the files come from the browser; what the daemon answers is never kept."""
+    """The second time the files come from the browser; the daemon's answers are never kept."""
     page = app(browser)
     go(page, "#/s/kept")
     page.get_by_label("New message").fill("a text that is nowhere kept")
@@ -154,7 +154,7 @@ def check_update_at_once(browser, fixture, figures):
 
 
 def check_opens_without_the_daemon(browser, fixture, figures):
-    """Without the daemon the page opens, shows nothing old, keeps what is typed, and sends it when the daemon is back."""
+    """Without the daemon the page opens, shows nothing old, keeps the typed text, and sends it when the daemon is back."""
     browser.excused = True
     page = app(browser)
     go(page, "#/s/opened-away")
@@ -197,7 +197,7 @@ def check_revoked_app(browser, fixture, figures):
 
 
 def check_badge(browser, fixture, figures):
-    """The app's icon has the count of the sessions that need their person, and nothing behind a revoked key."""
+    """The app's icon has the count of the sessions that need their user, and none with a revoked key."""
     page = browser.page()
     page.evaluate("""() => { window.badges = []
       navigator.setAppBadge = async count => { window.badges.push(count) }
@@ -220,7 +220,7 @@ NOTICES = """async () => (await (await navigator.serviceWorker.ready).getNotific
 
 
 def check_notices(browser, fixture, figures):
-    """Only after its person turned them on, a page in the background shows notices; each goes when its matter is over."""
+    """A page in the background shows notices only after its user turned them on; each disappears when its reason has ended."""
     page = app(browser, permissions=["notifications"])
     worker = page.context.service_workers[0]
 
@@ -247,7 +247,7 @@ def check_notices(browser, fixture, figures):
     worker.evaluate("delete self.clients.matchAll; go('#/s/notice-on').catch(() => {})")
     shown(page.get_by_role("heading", name="notice-on").first).to_be_attached()
     worker.evaluate("self.clients.matchAll = async () => []")
-    # The tab that shows notices goes on to hear of what happens.
+    # The tab that shows notices still receives events.
     page.clock.install()
     page.evaluate(HIDE, True)
     page.clock.run_for(70_000)
@@ -259,7 +259,7 @@ def check_notices(browser, fixture, figures):
     go(page, "#/settings")
     page.get_by_label("Notices of what needs you").uncheck()
     expect(page.evaluate("localStorage.getItem('cospool.notices')") == "off", "they are still on")
-    # Without leave of the browser it says so.
+    # Without the browser's permission it shows that.
     page = browser.page()
     page.evaluate("Notification.requestPermission = async () => 'denied'")
     go(page, "#/settings")

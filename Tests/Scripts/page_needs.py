@@ -1,4 +1,4 @@
-"""What needs a person, and what runs; see page_test.py."""
+"""Requests that need a user, and running sessions; see page_test.py."""
 
 import statistics
 
@@ -8,7 +8,7 @@ from page_common import ahead, go, p99, picture, row
 from page_fixture import expect, until
 
 
-# What needs a person
+# Requests that need a user
 
 
 def check_requests(browser, fixture, figures):
@@ -20,7 +20,7 @@ def check_requests(browser, fixture, figures):
     until(lambda: allowed.get("ending") == "allowed", "allowed")
     shown(page.locator("request-card")).to_contain_text("Allowed by you")
 
-    # What is on its way is not told as unsaid, though the event comes before the answer.
+    # A change on its way is not shown as unsaved, though the event comes before the answer.
     page.evaluate("""async () => { const { model, source } = await import('/app.js')
       window.unsaid = []
       new MutationObserver(() => window.unsaid.push(...document.body.innerText.match(/Your words.*/g) ?? []))
@@ -75,13 +75,13 @@ def check_requests(browser, fixture, figures):
 
 
 def check_lost_words(browser, fixture, figures):
-    """Who types words while somebody else answers keeps them, and decides nothing else with what is still typed."""
+    """A user who types while another one answers keeps the text, and the rest of the typing decides nothing else."""
     page = browser.page()
     fixture.desk.ask("ask-k", kind="approval", toolName="Bash", summary="the first of these")
     _, other = fixture.desk.ask("ask-l", kind="approval", toolName="Bash", summary="the other of these")
     lost, left = (page.locator("request-card", has_text=f"the {each} of these") for each in ("first", "other"))
     shown(left).to_be_visible()
-    # However long the machine takes: by the page's clock somebody types on at once.
+    # However long the machine takes: by the page's clock the user continues typing at once.
     page.evaluate("(now => { Date.now = () => now })(Date.now())")
     lost.get_by_label("Reason for the denial").press_sequentially("a better ")
     fixture.desk.cli("approve", "ask-k")
@@ -90,7 +90,7 @@ def check_lost_words(browser, fixture, figures):
     expect("ending" not in other, f"what was typed decided: {other}")
     lost.get_by_role("button", name="Dismiss").click()
     shown(lost).to_have_count(0)
-    # Over a reload, and where the request ended while no page was open.
+    # Over a reload, and if the request ended while no page was open.
     left.get_by_label("Reason for the denial").fill("half a reason")
     page.reload()
     shown(left.get_by_label("Reason for the denial")).to_have_value("half a reason")
@@ -108,7 +108,7 @@ def check_lost_words(browser, fixture, figures):
 
 
 def check_old_words(browser, fixture, figures):
-    """What an earlier page left behind in another form stops nothing, and what was typed in it is shown."""
+    """Data that an earlier page left in another form stop nothing, and the text that was typed in it is shown."""
     _, asked = fixture.desk.ask("ask-o", kind="approval", toolName="Bash", summary="after an older page")
     edited = fixture.desk.send("ask-o", "edited by an older page")
     page = browser.page()
@@ -179,7 +179,7 @@ def check_consent(browser, fixture, figures):
     shown(cards["given-b"]).to_contain_text("No device is set to run it")
     until(lambda: fixture.laptop.api("GET", "sessions/given-b").get("host") is None, "no device runs it")
     fixture.desk.cli("session", "host", "given-c", "this")
-    # What was decided stays in its place until one leaves the list.
+    # A decided request stays in its place until the pointer leaves the list.
     until(lambda: "given-c" not in waiting(), "it may run, too")
     page.reload()
     shown(cards["given-c"]).to_have_count(0)
@@ -217,7 +217,7 @@ def check_asked_elsewhere(browser, fixture, figures):
 
 
 def check_shortcuts(browser, fixture, figures):
-    """Letters alone move and decide, until somebody turns that off in this browser (WCAG 2.1.4)."""
+    """Letters alone move and decide, until the user turns that off in this browser (WCAG 2.1.4)."""
     page = browser.page()
     _, one = fixture.desk.ask("ask-s", kind="approval", toolName="Bash", summary="first for keys")
     first = page.locator("request-card", has_text="first for keys")
@@ -229,7 +229,7 @@ def check_shortcuts(browser, fixture, figures):
     allow(first).focus()
     page.keyboard.press("j")
     shown(second).to_be_focused()
-    # As where somebody wants to open it.
+    # As if the user wants to open it.
     page.keyboard.press("Enter")
     page.wait_for_timeout(300)
     expect(not two, f"Enter decided: {two}")
@@ -246,7 +246,7 @@ def check_shortcuts(browser, fixture, figures):
     page.keyboard.press("a")
     until(lambda: two.get("ending"), "the second is decided")
     expect(two["ending"] == "allowed", f"what was turned off decided: {two}")
-    # On from there, past the one that is over.
+    # On from there, past the one that has ended.
     shown(second).to_contain_text("Allowed by you")
     shown(second).to_be_focused()
     page.keyboard.press("k")
@@ -324,7 +324,7 @@ def check_threads(browser, fixture, figures):
     # No device runs it, so its lock does not count: it is shown at the end, with no button to unlock it.
     shown(threads.last).to_contain_text("green")
     shown(page.get_by_role("button", name="Unlock: green")).to_have_count(0)
-    # Paused, it says why, and what ends that.
+    # Paused, it shows why, and how to resume it.
     fixture.desk.api("PUT", "sessions/green/pause", {"reason": "until Monday"})
     shown(threads.last).to_contain_text("until Monday")
     threads.last.get_by_role("button", name="Resume").click()
@@ -351,7 +351,7 @@ def check_running(browser, fixture, figures):
     line = row(page, "Work for long")
     # Its output moved it: it takes presses a moment later.
     page.wait_for_timeout(600)
-    # It says why; nothing that a person presses is without an answer.
+    # It shows why; every press has an answer.
     line.get_by_role("button", name="Edit").click(force=True)
     shown(page.locator("#toast")).to_contain_text("It is already running")
     line.get_by_role("button", name="More").click()

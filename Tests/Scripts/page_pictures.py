@@ -110,7 +110,7 @@ def take(browser, own):
     go(page, "#/settings")
     shown(page.locator(".settings")).to_be_visible()
     picture(page, "settings")
-    # Where nothing is, yet.
+    # An empty page, before anything is added.
     page = browser.page(own.laptop)
     for session in ("login-page", "review", "billing", "docs", "nightly", "notes"):
         desk.cli("session", "delete", session)

@@ -1,4 +1,4 @@
-"""What a person does with queues; see page_test.py."""
+"""Actions of a user on queues; see page_test.py."""
 
 import pathlib
 import time
@@ -57,7 +57,7 @@ def check_send(browser, fixture, figures):
 
 
 def check_by_agent(browser, fixture, figures):
-    """Who queued it is told: the person of a device, or an agent there."""
+    """The page shows who queued it: the user of a device, or an agent there."""
     fixture.desk.send("by-agent", "an agent's idea", byAgent=True)
     fixture.laptop.send("by-agent", "a person's idea")
     page = browser.page()
@@ -114,7 +114,7 @@ def saved_apart(device, session, before, texts):
 
 
 def check_versions(browser, fixture, figures):
-    """A text that was merged stands with the texts that were saved apart, and waits until one is taken."""
+    """A merged text is shown with the texts that were saved apart, and waits until one is taken."""
     texts = ["Use SQLite for the store", "Use MySQL for the store"]
     saved_apart(fixture.desk, "versions", "Use a file for the store", texts)
     page = browser.page()
@@ -132,7 +132,7 @@ def check_versions(browser, fixture, figures):
         said = version.locator("mark").evaluate("each => getComputedStyle(each, '::before').content")
         expect("differs" in said, f"a screen reader hears {said}")
     picture(page, "versions")
-    # It needs its person, and can be settled in the list of what does.
+    # It needs its user, and can be settled in the list of such requests.
     shown(page.locator("header .sessions a", has_text="versions").locator("small")).to_have_text("merged")
     go(page, "#/needs")
     shown(page.locator("inbox-line[data-session=versions] .tag")).to_have_text("merged text")
@@ -178,8 +178,8 @@ def check_versions_of_a_long_text(browser, fixture, figures):
 
 
 def check_edit_of_a_gone_message(browser, fixture, figures):
-    """What is typed stays where its message leaves the queue, and is queued as a new one."""
-    # To hold what is cancelled is refused.
+    """A typed text stays if its message leaves the queue, and is queued as a new one."""
+    # A hold of a cancelled message is refused.
     browser.excused = True
     message = fixture.desk.send("gone", "one two")
     page = browser.page()
@@ -316,7 +316,7 @@ def check_upload(browser, fixture, figures):
     expect(pathlib.Path(download.value.path()).read_bytes() == b"hello " * 100_000, "other bytes came back")
     row(page, "Read the file").get_by_role("button", name="Take note.txt away").click()
     until(lambda: not fixture.desk.queue("files")[0].get("attachments"), "it was taken away")
-    # Its answer takes the place of what is said before it.
+    # Its answer replaces the text before it.
     shown(page.locator("#toast")).to_contain_text("note.txt was taken away")
     big = fixture.folder / "big.bin"
     big.write_bytes(b"x" * (11 << 20))
@@ -424,7 +424,7 @@ def check_late_status(browser, fixture, figures):
 
 
 def check_typed_at_once(browser, fixture, figures):
-    """What is typed before the daemon said against what is merged over a reload, too."""
+    """A text that was typed before the daemon sent its base is merged after a reload, too."""
     message = fixture.desk.send("at-once", "one two three")
     page = browser.page()
     go(page, "#/s/at-once")
@@ -474,7 +474,7 @@ def check_edit_left_and_gone_on(browser, fixture, figures):
 
 
 def check_notice_long_ago(browser, fixture, figures):
-    """A notice's button gives the focus back to where it came from, and not to where an earlier one took it from."""
+    """A notice's button returns the focus to the place that had it, and not to the one of an earlier notice."""
     page = browser.page()
     go(page, "#/s/long-ago")
     field = page.get_by_label("New message")
@@ -490,7 +490,7 @@ def check_notice_long_ago(browser, fixture, figures):
 
 
 def check_go_on_elsewhere(browser, fixture, figures):
-    """Who writes elsewhere while a text is saved keeps the focus there."""
+    """A user who writes elsewhere while a text is saved keeps the focus there."""
     fixture.desk.send("onward", "one two three")
     page = browser.page()
     go(page, "#/s/onward")
@@ -517,7 +517,7 @@ FILE = """(name) => { const files = new DataTransfer()
 
 
 def check_paste_and_drop(browser, fixture, figures):
-    """Files come by paste and by drop; one that is let go where nothing takes it does not take the page's place."""
+    """Files come by paste and by drop; a file that is dropped elsewhere does not replace the page."""
     page = browser.page()
     go(page, "#/s/pasted")
     field = page.get_by_label("New message")
@@ -565,7 +565,7 @@ def check_camera(browser, fixture, figures):
 
 
 def check_upload_bar(browser, fixture, figures):
-    """On a slow line the bar grows while files go up, and is gone when they are there; at a row the part is told."""
+    """On a slow line the bar grows while files go up, and disappears when they have arrived; a row shows the part."""
     page = browser.page()
     go(page, "#/s/slow")
     fixture.desk.send("slow", "a row")
@@ -584,7 +584,7 @@ def check_upload_bar(browser, fixture, figures):
             "offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": bytes})
 
     def grows(what):
-        """However seldom the page is drawn, it is told of on a line that is slow for as long as it takes."""
+        """However seldom the page is drawn, it shows a slow line's progress as long as the transfer takes."""
         until(lambda: len(set(page.evaluate("window.parts"))) >= 3, f"{what} grows")
         speed(-1)
 
@@ -615,7 +615,7 @@ def check_upload_bar(browser, fixture, figures):
 
 
 def check_focus_stays(browser, fixture, figures):
-    """What is drawn anew keeps the focus; what goes gives it to what stands beside it."""
+    """An element that is drawn again keeps the focus; one that disappears gives it to the next one."""
     browser.excused = True
     page = browser.page()
     go(page, "#/s/focus")
@@ -685,7 +685,7 @@ def check_two_pages(browser, fixture, figures):
 
 
 def check_two_tabs_one_draft(browser, fixture, figures):
-    """Two tabs of a browser in one session: what is typed in one stands in the other, and none of it is lost."""
+    """Two tabs of a browser in one session: text that is typed in one appears in the other, and none of it is lost."""
     first = browser.page()
     go(first, "#/s/tabs")
     second = first.context.new_page()

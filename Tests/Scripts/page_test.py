@@ -51,7 +51,7 @@ HEADERS = headers()
 
 
 class Browser:
-    """Chromium, and what all pages in it must not do."""
+    """Chromium, and the faults that no page in it may have."""
 
     def __init__(self, playwright, executable, fixture):
         self.playwright = playwright
@@ -76,7 +76,7 @@ class Browser:
     headers = HEADERS
 
     def page(self, device=None, enter=True, link=None, replaced=True, **options):
-        # Where its service worker answers, a check can hold no request of the page back.
+        # If its service worker answers, a check can hold no request of the page back.
         context = self.chromium.new_context(**{
             "viewport": {"width": 1280, "height": 800}, "service_workers": "block", **options})
         if replaced:
@@ -100,7 +100,7 @@ class Browser:
             file, data = found
             route.fulfill(body=data, headers=HEADERS | {"Content-Type": page_files.MEDIA_TYPES[file.suffix]})
 
-        # A pattern: what it does not match goes its way while a check sleeps.
+        # A pattern: requests that it does not match pass while a check sleeps.
         context.route(re.compile(r"^http[^?]*?//[^/]+/(?!v1/)"), answer)
 
     def watch(self, page):
@@ -114,7 +114,7 @@ class Browser:
         shown(page.locator("needs-view")).to_be_visible()
         self.secrets |= {link.split("#t=")[1], page.evaluate("localStorage.getItem('cospool.key')")}
         shown(page.locator("#sync")).not_to_be_empty()
-        # What stands there may be an answer's; all else comes with the events.
+        # The text there may be an answer's; all else comes with the events.
         until(lambda: page.evaluate("async () => (await import('/app.js')).model.ready"), "the page knows all")
 
     def heard(self, message):
@@ -131,7 +131,7 @@ class Browser:
         self.addresses.add(request.url)
 
     def check(self):
-        """No key and no ticket stands in any address that was asked for."""
+        """No requested address contains a key or a ticket."""
         for address in self.addresses:
             if any(secret in address for secret in self.secrets):
                 self.faults.append(f"a secret in {address}")
@@ -156,7 +156,7 @@ FIRST = {"enter": page_queues.check_enter, "pair": page_queues.check_pair}
 
 
 def chosen(part, names):
-    """The checks of a part in their order, behind the first two; none where it has nothing to do."""
+    """The checks of a part in their order, after the first two; none if it has no work."""
     checks = {
         name.removeprefix("check_"): check
         for module in PARTS[part] for name, check in vars(module).items() if name.startswith("check_")}
@@ -222,14 +222,14 @@ def together(parts):
             for _, process in begun.values():
                 process.terminate()
                 process.wait()
-        # Whoever leaves no report ended before its last check.
+        # A process without a report ended before its last check.
         failed = {part: json.loads(report.read_text()) if report.exists() else {"all of it": f"ended with {process.returncode}"}
                   for part, (report, process) in begun.items()}
     return {part: checks for part, checks in failed.items() if checks}
 
 
 def main():
-    # As on an interruption: what was begun is ended.
+    # As on an interruption: everything that was started is ended.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     if len(sys.argv) > 3:
         _, _, _, part, report, *names = sys.argv

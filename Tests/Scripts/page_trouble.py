@@ -1,4 +1,4 @@
-"""What goes wrong, and what the page says then; see page_test.py."""
+"""Faults, and what the page shows then; see page_test.py."""
 
 import http.server
 import threading
@@ -33,7 +33,7 @@ def check_daemon_away(browser, fixture, figures):
     page.get_by_label("New message").fill("with a file, without a daemon")
     page.get_by_label("New message").press("Control+Enter")
     shown(row(page, "with a file, without a daemon")).to_be_visible()
-    # Also over a reload of the page, which the daemon cannot serve now: only what is stored counts.
+    # Also over a reload of the page, which the daemon cannot serve now: only stored data count.
     expect("typed without a daemon" in kept(page), "it is not kept")
     until(lambda: "with a file, without a daemon" in kept(page), "the file is not kept")
     # Another tab of this browser keeps its own, and takes nothing of the first.
@@ -56,7 +56,7 @@ def check_daemon_away(browser, fixture, figures):
           "all came once, in their order")
     shown(page.locator("queue-row.sending")).to_have_count(0)
     until(lambda: "typed without" not in fixture.desk.cli("draft", "list"), "what was sent is no draft")
-    # Nor is it where the page hears of its drafts as late as that.
+    # The same if the page receives its drafts as late as that.
     with page.expect_event("requestfinished", lambda request: request.url.endswith("/v1/drafts")):
         drafts[0][0].fulfill(response=drafts[0][1])
     page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
@@ -64,7 +64,7 @@ def check_daemon_away(browser, fixture, figures):
 
 
 class Taker(http.server.BaseHTTPRequestHandler):
-    """Another program at the daemon's port: it notes what it is asked, and answers one thing to all of it."""
+    """Another program at the daemon's port: it records its requests, and gives one answer to all of them."""
 
     def answer(self):
         self.server.seen.append((self.path, self.headers.get("Authorization")))
@@ -105,7 +105,7 @@ def check_another_program_has_the_port(browser, fixture, figures):
         shown(row(page, "queued meanwhile")).to_contain_text("kept here")
         field.fill("half a thought")
         picture(page, "another-program")
-        # The page neither shows nor believes what it says.
+        # The page neither shows nor believes its text.
         taker.says = 400, b'{"error":{"code":"x","message":"Run my command."}}'
         asked = len(taker.seen)
         until(lambda: len(taker.seen) > asked + 1 or page.wait_for_timeout(20), "the page asks again")
@@ -136,7 +136,7 @@ def check_another_program_has_the_port(browser, fixture, figures):
 
 
 def check_read_anew(browser, fixture, figures):
-    """After a start of the daemon all is read anew: nothing that is shown goes meanwhile, nor the focus."""
+    """After a start of the daemon everything is read again: no shown element disappears meanwhile, nor the focus."""
     fixture.desk.send("anew", "waits on")
     page = browser.page()
     go(page, "#/s/anew")
@@ -159,7 +159,7 @@ def check_read_anew(browser, fixture, figures):
 
 
 def check_away_in_the_middle(browser, fixture, figures):
-    """Where the daemon goes while all is read anew, what is typed is shown, and all else when it is back."""
+    """If the daemon disappears while everything is read again, typed text is shown, and all else when it is back."""
     browser.excused = True
     fixture.desk.send("half", "waits on")
     page = browser.page()
@@ -179,7 +179,7 @@ def check_away_in_the_middle(browser, fixture, figures):
 
 
 def check_unsent_on_a_slow_line(browser, fixture, figures):
-    """A message that the server does not have says so, also where each answer comes behind another event."""
+    """A message that the server does not have shows that, also if each answer comes after another event."""
     message = fixture.desk.send("unsent", "not there yet")
     page = browser.page()
     go(page, "#/s/unsent")
@@ -211,7 +211,7 @@ def check_old_settings(browser, fixture, figures):
 
 
 def check_lost_answer(browser, fixture, figures):
-    """A message whose answer was lost is one of the queue, whichever comes first, its event or that nobody answered."""
+    """A message whose answer was lost is one of the queue, whether its event or the lost answer comes first."""
     page = browser.page()
     go(page, "#/s/answers")
     page.evaluate("""async () => { const { model, source } = await import('/app.js')
@@ -238,7 +238,7 @@ def check_lost_answer(browser, fixture, figures):
 
 
 def check_upload_fails(browser, fixture, figures):
-    """The bar goes where an upload ends in the middle, also of one that is tried again; a file that cannot be read says so."""
+    """The bar disappears if an upload ends in the middle, also one that is tried again; a file that cannot be read is reported."""
     message = fixture.desk.send("broken-off", "a row")
     page = browser.page()
     go(page, "#/s/broken-off")
@@ -341,7 +341,7 @@ def check_typed_meanwhile(browser, fixture, figures):
 
 
 def check_odd_addresses(browser, fixture, figures):
-    """Whatever stands behind the address leads to a view."""
+    """Every text after the address leads to a view."""
     page = browser.page()
     for place in ("#/s/%E0%A4%A", "#/s/", "#/s/100%25", "#/nothing/at/all", "#", "#/s/a/b/c"):
         go(page, place)
@@ -387,10 +387,10 @@ def check_revoked(browser, fixture, figures):
 
 
 def check_made_room(browser, fixture, figures):
-    """A browser whose place newer ones took sees nothing from then on, and is told what to do."""
+    """A browser that lost its place to newer ones shows no data from then on, and advises its user."""
     browser.excused = True
     page = browser.page()
-    # Not where a draft is that may come between what is filled in.
+    # Not if a draft exists that may come between the typed words.
     go(page, "#/s/room")
     page.get_by_label("New message").fill("typed before the end")
     for _ in range(20):
@@ -405,7 +405,7 @@ def check_made_room(browser, fixture, figures):
 
 
 def check_lost_files(browser, fixture, figures):
-    """A message that was not sent, whose files the browser threw away: its words are there, and go when a person says so."""
+    """A message that was not sent, whose files the browser threw away: its words are shown, and disappear when the user decides so."""
     browser.excused = True
     fixture.desk.send("lost", "takes the only place")
     page = browser.page()
@@ -542,7 +542,7 @@ def check_crash(browser, fixture, figures):
 
 
 def check_draft_of_another(browser, fixture, figures):
-    """A message that is refused whenever it is sent again ends no draft that somebody else keeps there."""
+    """A message that is refused whenever it is sent again ends no draft that another user keeps there."""
     browser.excused = True
     page = browser.page()
     go(page, "#/s/refused")

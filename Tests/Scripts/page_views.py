@@ -9,7 +9,7 @@ from page_fixture import Device, expect, until
 
 
 def check_activity(browser, fixture, figures):
-    """Two weeks with dates and an axis, by day and by session, with the time that agents waited for their person."""
+    """Two weeks with dates and an axis, by day and by session, with the time that agents waited for their user."""
     desk = fixture.desk
     desk.api("PUT", "settings/command", {"value": "sh -c 'grep -q fails && exit 3; echo done'"})
     desk.api("PUT", "settings/agent", {"value": "command"})
@@ -26,7 +26,7 @@ def check_activity(browser, fixture, figures):
         days = page.locator(".chart").first.locator(".day")
         shown(days).to_have_count(14)
         expect(days.last.locator("i.runs").count() == 1 and days.last.locator("i.failures").count() == 1, "today's bars are missing")
-        # The bars are as high as what they stand for, up to what the axis says.
+        # The bars are as high as their values, up to the axis's maximum.
         top = int(page.locator(".chart .top").first.inner_text())
         heights = page.locator(".chart").first.evaluate("each => [...each.querySelectorAll('.day:last-child i')].reduce((sum, bar) => sum + bar.offsetHeight, 0) / each.clientHeight")
         expect(top >= 2 and heights > 0.95, f"the axis ends at {top}, and the bars fill {heights}")
@@ -48,7 +48,7 @@ def check_activity(browser, fixture, figures):
 
 
 def check_settings_view(browser, fixture, figures):
-    """Colours, notices and keys are set in the browser; what the device has is shown, as it is now, with the way to change it."""
+    """Colours, notices and keys are set in the browser; the device's settings are shown, as they are now, with the way to change them."""
     page = browser.page(color_scheme="light")
     go(page, "#/settings")
     ground = "getComputedStyle(document.body).backgroundColor"
@@ -71,7 +71,7 @@ def check_settings_view(browser, fixture, figures):
         go(page, "#/needs")
         go(page, "#/settings")
         shown(lines.filter(has_text="approvalPatience")).to_contain_text("123")
-        # What an event tells is read at once.
+        # The data of an event are read at once.
         fixture.desk.api("PUT", "settings/retention", {"value": 77})
         shown(lines.filter(has_text="days after which done")).to_contain_text("77")
     finally:
@@ -146,7 +146,7 @@ def check_alarm_after_eight_seconds(browser, fixture, figures):
 
 
 def check_empty_start(browser, fixture, figures):
-    """Who comes the first time reads what Cospool does, and finds the way to a session and to a phone."""
+    """A new user reads what Cospool does, and finds the way to a session and to a phone."""
     fresh = Device(fixture, "fresh", "--web", "127.0.0.1:0")
     try:
         until(lambda: fresh.api("GET", "web").get("address"), "the page is served")
@@ -167,7 +167,7 @@ def check_empty_start(browser, fixture, figures):
 
 
 def check_silence(browser, fixture, figures):
-    """Where all is well a row says who queued it and when, and nothing more."""
+    """If all is well a row shows who queued it and when, and nothing more."""
     fixture.desk.send("silence", "all is well")
     page = browser.page()
     go(page, "#/s/silence")
@@ -194,7 +194,7 @@ def check_age_of_a_request(browser, fixture, figures):
 
 
 def check_result_in_the_inbox(browser, fixture, figures):
-    """The line of a session whose agent is done says what the agent ended with."""
+    """The line of a session whose agent is done shows the agent's last words."""
     desk = fixture.desk
     desk.api("PUT", "settings/command", {"value": "sh -c 'echo Renamed foo in 4 files'"})
     desk.api("PUT", "settings/agent", {"value": "command"})

@@ -20,7 +20,7 @@ extension ConnectionMachine {
     return replica.typedAt.map { $0 + Limits.typingPauseMillisecondsMax } ?? 0
   }
 
-  /// Ends the open stretch if its pause is over.
+  /// Ends the open stretch if its pause has passed.
   mutating func endTypingIfDue(
     at context: EventContext, store: some ReplicaStore
   ) -> [Action] {

@@ -346,7 +346,7 @@ extension Executor {
       wait(session, endsWithChange: true, at: context)
     case .duplicate(let attempt, let token):
       // It was granted, and this store knows of no beginning. That is reported under the lease
-      // under which it was granted, which tells the authority that it has ended.
+      // under which it was granted, so that the authority learns that it has ended.
       counters.unknown += 1
       wait(session, endsWithChange: true, at: context)
       let order = StartOrder(

@@ -306,7 +306,7 @@ package struct Executor: Sendable {
     return timePassed(in: workspace, at: context) + drainedIfDone()
   }
 
-  /// The time for a graceful end is over.
+  /// The time for a graceful end has passed.
   package mutating func graceEnded() -> [Action] {
     for session in sessions.keys where sessions[session]?.work == SessionRun.Work.none {
       sessions[session]?.question.end()

@@ -104,7 +104,7 @@ extension Replica {
     return zip(places, events).map { JournalEntry(position: $0, event: $1) }
   }
 
-  /// Adds what single operations do not tell.
+  /// Adds the data that single operations lack.
   private func complete(in events: inout [HistoryEntry], store: some ReplicaStore) throws(Fault) {
     try addTimes(in: &events, store: store)
     try addMerges(in: &events, store: store)

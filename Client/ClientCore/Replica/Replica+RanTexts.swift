@@ -2,13 +2,13 @@ import QueueModel
 import SequenceCRDT
 
 extension Replica {
-  /// Keeps what agents of this device got, of messages whose text somebody changed too late; SPECIFICATION.md,
-  /// section "Editions".
+  /// Keeps the texts that agents of this device got, of messages whose text was changed too late;
+  /// SPECIFICATION.md, section "Editions".
   ///
   /// - Parameters:
-  ///   - before: the state that what changed came to.
-  ///   - ids: where to look.
-  /// - Returns: what of the queues changed.
+  ///   - before: the state before the change.
+  ///   - ids: the messages to examine.
+  /// - Returns: the changes of the queues.
   mutating func keepRanTexts(
     from before: Workspace, among ids: some Sequence<MessageID>, wall: Int64,
     at event: EventContext, store: some ReplicaStore

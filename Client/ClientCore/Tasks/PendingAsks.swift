@@ -62,10 +62,10 @@ extension AskAnswer {
 /// agent once. SPECIFICATION.md, section "Answers".
 ///
 /// ```text
-/// raised ──▶ waiting for room ──▶ shown ──answered──────────────────────▶ told
-///                 │                │  └──its time is over──▶ closing ─────▲
+/// raised ──▶ waiting for room ──▶ shown ──answered──────────────────────▶ decided
+///                 │                │  └──its time ended────▶ closing ─────▲
 ///                 │                │      or session deleted  │ no answer came first, or 5 s
-///                 └── its time is over, withdrawn, the turn is over ──────┘
+///                 └── its time ended, withdrawn, the turn ended ──────────┘
 /// ```
 ///
 /// A state machine without sockets, files and clocks; methods are events, and each returns the

@@ -25,8 +25,8 @@ extension TaskMachine {
     news = Array(news.suffix(TaskMachine.newsMax))
   }
 
-  /// Keeps that a command merged texts: two editors of this device saved, and there may be no server that
-  /// would tell.
+  /// Records that a command merged texts: two editors of this device saved, and there may be no
+  /// server that would report it.
   mutating func noteMerges(
     by operations: [Operation], since before: Workspace, _ connection: ConnectionMachine,
     at context: EventContext
