@@ -1,6 +1,6 @@
 public import SequenceCRDT
 
-/// What a person or program asks of the queues; `Workspace.perform` turns it into operations.
+/// A request of a user or program to the queues; `Workspace.perform` turns it into operations.
 public enum Command: Hashable, Sendable {
   /// Makes a session known, or names it again; a deleted one comes back empty.
   case addSession(SessionID, name: String?, project: String?)
@@ -42,12 +42,12 @@ public enum Command: Hashable, Sendable {
   case removeThreads([SessionID])
   /// Empties the thread queue.
   case clearThreads
-  /// Puts a thread at the end of the thread queue and locks it, as a send does: its person typed at
+  /// Puts a thread at the end of the thread queue and locks it, as a send does: its user typed at
   /// the agent's own prompt.
   case requeueThread(SessionID)
   /// Shows a thread again whose lock stayed.
   case unlockThread(SessionID)
-  /// Names the device where a session's agent runs; nil names none.
+  /// Names the device on which a session's agent runs; nil names none.
   case setHost(SessionID, DeviceID?)
   /// Says what a session's host does with an agent at work when its server does not answer.
   case setOnLostServer(SessionID, LostServerPolicy)
@@ -57,21 +57,21 @@ public enum Command: Hashable, Sendable {
   case retry(MessageID)
   /// Goes on without a message whose latest attempt did not succeed.
   case skip(MessageID)
-  /// Lets a message start at this time at the earliest, in milliseconds since 1970; nil at once, whatever
-  /// time a person set.
+  /// Lets a message start at this time at the earliest, in milliseconds since 1970; nil at once,
+  /// whatever time a user set.
   case setNotBefore(MessageID, Int64?)
   /// Takes a message out of line until this time, in milliseconds since 1970, while it keeps its place; nil
   /// puts it back.
   case setLater(MessageID, Int64?)
-  /// Keeps a message from starting until this time, while somebody edits it; nil lets it go.
+  /// Keeps a message from starting until this time, while it is edited; nil releases it.
   case hold(MessageID, until: Int64?)
   /// Takes a message out of its queue because a user stops this attempt at it: unless the attempt
   /// succeeds, the message counts as cancelled. If the attempt has ended, nothing changes.
   case stopAttempt(MessageID, attempt: UInt16)
-  /// Says how far the host has come with a message. Only the holder of the session's lease says so.
+  /// Reports the host's progress with a message. Only the holder of the session's lease reports it.
   case reportRun(MessageID, Run)
-  /// Says what a session's agent does. Only the session's host says so or, where it has none, the
-  /// device that its agent works on.
+  /// Reports the work of a session's agent. Only the session's host reports it or, if it has none,
+  /// the device on which its agent works.
   case reportTask(TaskReport)
   /// Makes what a document holds and the workspace does not.
   case importDocument(WorkspaceDocument)
@@ -84,7 +84,7 @@ public enum Command: Hashable, Sendable {
 
   /// The parts of a `send`.
   public struct Send: Hashable, Sendable {
-    /// Where the prompt waits; made known where it is not yet.
+    /// The session of the prompt; made known if it is not yet.
     public var session: SessionID
     /// The prompt's name for ever; sending the same id and content again changes nothing.
     public var id: MessageID
@@ -92,15 +92,15 @@ public enum Command: Hashable, Sendable {
     public var text: String
     /// Urgent prompts go before normal ones.
     public var priority: Priority
-    /// The session's project path, where it is to be set.
+    /// The session's project path, if it is to be set.
     public var project: String?
     /// The files that go with it.
     public var attachments: [Attachment] = []
     /// Whether the thread queue is on: off leaves the thread queue alone (S2-45).
     public var requeuesThread: Bool
-    /// Whether an agent says it and not its person: every device shows that.
+    /// Whether an agent sends it and not its user: every device shows that.
     public var byAgent = false
-    /// Until when it is not in line, in milliseconds since 1970; nil where it is at once.
+    /// Until when it is not in line, in milliseconds since 1970; nil if it is at once.
     public var later: Int64?
 
     /// Puts the parts together.
@@ -118,13 +118,13 @@ public enum Command: Hashable, Sendable {
   }
 }
 
-/// Where messages move to.
+/// The target of a move of messages.
 public enum MoveTarget: Hashable, Sendable {
   /// The first of them gets this position, counted from 1.
   case position(Int)
-  /// In front of this message; into its queue, where that is another one.
+  /// Before this message; into its queue, if that is another one.
   case before(MessageID)
-  /// Behind this message; into its queue, where that is another one.
+  /// After this message; into its queue, if that is another one.
   case after(MessageID)
 }
 
@@ -135,7 +135,7 @@ extension Command {
   }
 }
 
-/// Where threads move to.
+/// The target of a move of threads.
 public enum ThreadTarget: Hashable, Sendable {
   /// The first of them gets this position, counted from 1 over all threads in the queue.
   case position(Int)
@@ -156,13 +156,13 @@ public struct CommandContext: Hashable, Sendable {
   public let time: Int64
   /// How many messages a session may hold for a local enqueue to be taken (S0-6, S1-10).
   public var queueSizeMax: Int
-  /// Whether the outcome says how to take the command back.
+  /// Whether the outcome has the steps that undo the command.
   public var recordsUndo: Bool
   /// What is certain on a device that has a server and does not know the present state; nil elsewhere. An
   /// undo and a redo are careful then.
   package var apart: Apartness?
-  /// The connection over which what is made goes at once, of a device that has caught up; nil if it has
-  /// none. Who types over one connection sees what others type meanwhile.
+  /// The connection over which the operations are sent at once, of a device that has caught up; nil
+  /// if it has none. Users who type over one connection see each other's typing meanwhile.
   package var connection: UInt64?
   /// What an agent gets whose start is reported, as it was let out: its message may have been changed since.
   package var ranText: String?
@@ -184,11 +184,11 @@ public struct CommandContext: Hashable, Sendable {
 
 /// What a command did.
 public struct CommandOutcome: Hashable, Sendable {
-  /// The operations to store and send; empty where the command changed nothing.
+  /// The operations to store and send; empty if the command changed nothing.
   public var operations: [Operation]
   /// The queues the command touched.
   public var touched: TouchedQueues
-  /// What to tell the person.
+  /// The result for the user.
   public var notice: Notice
   /// The number under which the change can be undone, or named as one that cannot; of an undo the number
   /// for its redo. Nil if nothing is to be taken back.
@@ -207,8 +207,8 @@ public struct CommandOutcome: Hashable, Sendable {
     case done
     /// Everything was so already; no operation was made.
     case unchanged
-    /// A message waits at this effective position among `count`; `warning` where the queue is
-    /// nearly full.
+    /// A message waits at this effective position among `count`; `warning` if the queue is nearly
+    /// full.
     case queued(MessageID, position: Int, count: Int, warning: Bool)
     /// Items were moved; the first now has this effective position.
     case moved(position: Int)
@@ -220,7 +220,7 @@ public struct CommandOutcome: Hashable, Sendable {
     case undone(UndoResult)
     /// This was done again.
     case redone(UndoResult)
-    /// This change is left as it is, and undo passes over it from now on.
+    /// This change is left as it is, and undo skips it from now on.
     case skipped(UndoLabel)
   }
 }

@@ -1,6 +1,7 @@
 import SequenceCRDT
 
-/// Attempts at messages: what their hosts report, what their person decides, and when they may start.
+/// Attempts at messages: the reports of their hosts, the decisions of their users, and when they
+/// may start.
 extension CommandAuthor {
   /// Retries or skips a message whose latest attempt waits for a decision.
   mutating func resolve(_ id: MessageID, skips: Bool) throws(QueueError) -> CommandOutcome.Notice {
@@ -42,7 +43,7 @@ extension CommandAuthor {
     return .done
   }
 
-  /// Takes away the time of a limit and that of a person.
+  /// Removes the time of a limit and that of a user.
   mutating func startNow(_ id: MessageID) throws(QueueError) -> CommandOutcome.Notice {
     let limit = try setTime(nil, .notBefore, of: id)
     return try setTime(nil, .later, of: id) == .done ? .done : limit

@@ -57,8 +57,8 @@ extension CommandAuthor {
       warning: Limits.isNearlyFull(waiting + 1, of: context.queueSizeMax))
   }
 
-  /// Whether a send says again what made the message: added in this session, with this text unless
-  /// somebody edited it since.
+  /// Whether a send repeats the one that made the message: added in this session, with this text
+  /// unless it was edited since.
   private func isRepetition(of message: MessageState, text: String, in session: SessionID) -> Bool {
     guard let slots = workspace.sessionStates[session]?.slots else { return false }
     return message.additions.contains { addition in
@@ -100,7 +100,7 @@ extension CommandAuthor {
   }
 
   /// Restoring also keeps the session alive, as sending does. It is the undo of a cancel, so the
-  /// cap does not stand in its way.
+  /// cap does not apply.
   mutating func restore(_ id: MessageID) throws(QueueError) -> CommandOutcome.Notice {
     guard let message = workspace.messageStates[id],
       let reference = message.element.references.first

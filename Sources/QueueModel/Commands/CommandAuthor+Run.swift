@@ -1,7 +1,7 @@
 import SequenceCRDT
 
 extension CommandAuthor {
-  /// Makes what a command says; the larger commands are types of their own.
+  /// Makes the operations of a command; the larger commands are types of their own.
   mutating func run(_ command: Command) throws(QueueError) -> CommandOutcome.Notice {
     switch command {
     case .addSession(let id, let name, let project):

@@ -38,12 +38,12 @@ struct MessageMove {
     return .moved(position: places[first].map { $0 + 1 } ?? 0)
   }
 
-  /// Where in a block messages go that are moved between others.
+  /// The place in a block of messages that are moved between others.
   private struct Gap {
     var moved: [MessageID]
-    /// How many of the others stand in front of it.
+    /// The number of others before it.
     var index: Int
-    /// The slots of its neighbours, where they are in the same block.
+    /// The slots of its neighbours, if they are in the same block.
     var left: OperationID?
     var right: OperationID?
   }
@@ -55,7 +55,7 @@ struct MessageMove {
   private func gaps(
     in queue: SessionID, _ workspace: Workspace
   ) throws(QueueError) -> [Gap] {
-    // Where those stand that leave; the others close up.
+    // The places of those that leave; the others close up.
     let leaving = ids.filter { workspace.messageStates[$0]?.session == queue }
       .compactMap { workspace.waitingIndex(of: $0) }.sorted()
     func amongOthers(_ index: Int) -> Int { index - leaving.count { $0 < index } }
@@ -76,7 +76,7 @@ struct MessageMove {
     }
   }
 
-  /// Where the messages stand once the gaps are filled, from 0.
+  /// The places of the messages once the gaps are filled, from 0.
   private func wantedPlaces(in gaps: [Gap]) -> [MessageID: Int] {
     var places: [MessageID: Int] = [:]
     for gap in gaps {

@@ -1,6 +1,6 @@
 import SequenceCRDT
 
-/// The text that an agent got, of a message whose text somebody changed since.
+/// The text that an agent got, of a message whose text was changed since.
 package struct RanText: Hashable, Sendable {
   var message: MessageID
   var attempt: UInt16
@@ -10,12 +10,13 @@ package struct RanText: Hashable, Sendable {
 }
 
 extension RanText {
-  /// The texts of messages whose agents a device started, and whose content is another one in a later state.
+  /// The texts of messages whose agents a device started, and whose content differs in a later
+  /// state.
   ///
   /// - Parameters:
   ///   - before: a state.
-  ///   - later: the state and what others did.
-  ///   - ids: where to look.
+  ///   - later: the state and the changes of others.
+  ///   - ids: the messages to examine.
   /// - Complexity: O(ids and their texts).
   package static func changed(
     from before: Workspace, to later: Workspace, among ids: some Collection<MessageID>,

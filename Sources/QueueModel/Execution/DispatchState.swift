@@ -4,7 +4,7 @@ package import SequenceCRDT
 package struct DispatchState: Hashable, Sendable {
   /// The session whose queue holds it.
   package var session: SessionID
-  /// Whether it stands in the queue of a session that exists.
+  /// Whether it is in the queue of a session that exists.
   package var stands: Bool
   package var runState: RunState
   /// Its `live` tags, by id.
@@ -25,14 +25,14 @@ package struct DispatchState: Hashable, Sendable {
 }
 
 extension DispatchState {
-  /// Before which time it must not start, for whatever reason; nil where it may at once.
+  /// The time before which it must not start, for any reason; nil if it may at once.
   package var due: Int64? {
     guard let earliest, let later else { return earliest ?? later }
     return max(earliest, later)
   }
 
   fileprivate init(of message: ShownMessage, in workspace: Workspace) {
-    // Whatever is in flight or halted was tried, so it stands in front of the rest.
+    // A message in flight or halted was tried, so it precedes the rest.
     let others = workspace.triedMessages(of: message.session)
       .filter { $0.id != message.id }
     let session = workspace.head(of: message.session)
@@ -48,12 +48,13 @@ extension DispatchState {
   }
 }
 
-/// Which message of a queue is the first in line at a time. One that a person wants later is passed over until
-/// then, and keeps its place; what is in flight or waits for a decision never is.
+/// The message of a queue that is the first in line at a time. One that a user wants later is
+/// skipped until then, and keeps its place; one that is in flight or waits for a decision never is.
 package struct QueueLine: Hashable, Sendable {
   /// The first in line; nil if there is none.
   package private(set) var first: MessageID?
-  /// When the next of those that are passed over comes into line, in milliseconds since 1970; nil if none is.
+  /// When the next of the skipped messages comes into line, in milliseconds since 1970; nil if none
+  /// is skipped.
   package private(set) var next: Int64?
   /// Which one that is, the first of several.
   package private(set) var nextMessage: MessageID?
@@ -63,8 +64,8 @@ package struct QueueLine: Hashable, Sendable {
 
   /// - Parameters:
   ///   - time: in milliseconds since 1970.
-  ///   - isPassedOver: whether a message is to be passed over for another reason.
-  /// - Complexity: O(messages that are passed over + log slots); O(messages of the session) if it is packed.
+  ///   - isPassedOver: whether a message is skipped for another reason.
+  /// - Complexity: O(skipped messages + log slots); O(messages of the session) if it is packed.
   package init(
     of session: SessionID, in workspace: Workspace, by time: Int64,
     besides isPassedOver: (MessageID) -> Bool = { _ in false }
@@ -85,7 +86,7 @@ package struct QueueLine: Hashable, Sendable {
     }
   }
 
-  /// The first in line, if its queue may go on.
+  /// The first in line, if its queue may continue.
   package func startable(in workspace: Workspace) -> (message: MessageID, state: DispatchState)? {
     guard let first, let state = workspace.dispatchState(of: first), !state.queueStands,
       !state.runState.isInFlight
@@ -104,16 +105,17 @@ package struct QueueLine: Hashable, Sendable {
 }
 
 extension ShownMessage {
-  /// Until when it is not in line; nil where it is at any time.
+  /// Until when it is not in line; nil if it is at any time.
   fileprivate var laterInLine: Int64? {
     runState.isInFlight || runState.isHalted ? nil : later
   }
 }
 
 extension Workspace {
-  /// What there is to know of a message before it goes to an agent; nil where it is not known.
+  /// The state of a message before it goes to an agent; nil if it is unknown.
   ///
-  /// - Complexity: O(messages that were tried + log slots); O(messages of the session) if it is packed.
+  /// - Complexity: O(messages that were tried + log slots); O(messages of the session) if it is
+  ///   packed.
   package func dispatchState(of id: MessageID) -> DispatchState? {
     shownMessage(id).map { DispatchState(of: $0, in: self) }
   }
@@ -125,12 +127,13 @@ extension Workspace {
     effectiveOrder(of: session, at: 0..<1).first
   }
 
-  /// The message that a session's host may start next: the first in line at a time; nil if there is
-  /// none, or the queue stands still, because it is paused, waits for a decision, for the rest of a change or
-  /// for a look at a merged text, or has a message in flight.
+  /// The message that a session's host may start next: the first in line at a time. nil if there is
+  /// none, or if the queue is blocked, because it is paused, waits for a decision, for the rest of
+  /// a change or for the check of a merged text, or has a message in flight.
   ///
-  /// - Parameter time: in milliseconds since 1970, by the clock of whoever decides.
-  /// - Complexity: O(messages that are not in line + log slots); O(messages of the session) if it is packed.
+  /// - Parameter time: in milliseconds since 1970, by the clock of the device that decides.
+  /// - Complexity: O(messages that are not in line + log slots); O(messages of the session) if it
+  ///   is packed.
   package func startable(
     in session: SessionID, by time: Int64
   ) -> (message: MessageID, state: DispatchState)? {
@@ -142,7 +145,7 @@ extension Workspace {
     heads.filter { $0.exists && $0.host == device }.map(\.key).sorted()
   }
 
-  /// The host of a session; nil where the session does not exist.
+  /// The host of a session; nil if the session does not exist.
   package func host(of id: SessionID) -> DeviceID?? {
     guard let session = head(of: id), session.exists else { return nil }
     return .some(session.host)

@@ -1,4 +1,4 @@
-/// What a person sees of a workspace, to be written as JSON, kept, and imported elsewhere.
+/// The visible content of a workspace, to be written as JSON, kept, and imported elsewhere.
 ///
 /// It holds no operation ids and no replicas; messages are named by their ids, so importing twice
 /// adds nothing twice. Times are milliseconds since 1970. Deleted sessions are left out.
@@ -29,15 +29,15 @@ public struct WorkspaceDocument: Hashable, Sendable {
   public struct Session: Hashable, Sendable {
     /// The session's id.
     public var id: SessionID
-    /// Its display name, where one was given.
+    /// Its display name, if one was given.
     public var name: String?
-    /// Its project path, where one was given.
+    /// Its project path, if one was given.
     public var project: String?
-    /// The reason of each pause that holds; an empty one where none was given.
+    /// The reason of each open pause; an empty one if none was given.
     public var pauses: [String]
     /// Whether its thread is locked.
     public var locked: Bool
-    /// Whether its messages start whose text was merged; left out where they wait.
+    /// Whether its messages with merged texts start; absent if they wait.
     public var onMerge: MergePolicy?
     /// The waiting messages in effective order.
     public var messages: [Message]
@@ -74,19 +74,19 @@ public struct WorkspaceDocument: Hashable, Sendable {
     public var createdAt: Int64
     /// The name of the device that queued it, for people; an import does not use it.
     public var device: String?
-    /// Its own project path, where it has one besides its session's.
+    /// Its own project path, if it has one besides its session's.
     public var project: String?
-    /// How often somebody tried to run it, where somebody did.
+    /// The number of attempts to run it, if there were any.
     public var attempts: Int?
     /// What the latest attempt failed with.
     public var lastError: String?
     /// The files that go with it; their bytes are not part of the document.
     public var attachments: [Attachment]?
-    /// Whether an agent queued it; left out where its person did.
+    /// Whether an agent queued it; absent if its user did.
     public var byAgent: Bool?
     /// Until when it is not in line; left out if it is at any time. An imported message waits as well.
     public var later: Int64?
-    /// The texts of which `content` was merged, until somebody has looked at it: an imported message
+    /// The texts from which `content` was merged, until a user has checked it: an imported message
     /// waits as well.
     public var editions: [Edition]?
 
@@ -102,7 +102,7 @@ public struct WorkspaceDocument: Hashable, Sendable {
     }
   }
 
-  /// A text that somebody saved for a message.
+  /// A text that was saved for a message.
   public struct Edition: Hashable, Sendable {
     /// The text; nil if it is longer than `Limits.editionBytesMax`.
     public var content: String?
@@ -160,8 +160,8 @@ public struct ImportCounts: Hashable, Sendable {
 }
 
 extension WorkspaceDocument {
-  /// What is wrong with the document, and where: `sessions[2].messages[0].priority: …`. nil where
-  /// nothing is.
+  /// The fault of the document, and its place: `sessions[2].messages[0].priority: …`. nil if there
+  /// is none.
   package var fault: String? {
     guard format == WorkspaceDocument.format else {
       return "format: \"\(format)\" is not \"\(WorkspaceDocument.format)\""
@@ -268,7 +268,7 @@ extension WorkspaceDocument.Session: Codable {
     cancelled = try fields.decode([WorkspaceDocument.Message].self, forKey: .cancelled)
     // What a later version may say besides makes them wait.
     onMerge = try? fields.decodeIfPresent(MergePolicy.self, forKey: .onMerge)
-    // A later version may have other tasks, and what nobody uses is no reason to refuse a document.
+    // A later version may have other tasks, and unused data are no reason to refuse a document.
     task = try? fields.decodeIfPresent(TaskState.self, forKey: .task)
   }
 }

@@ -43,7 +43,7 @@ public struct WorkspaceDump: Hashable, Sendable {
     public var messages: [Message]
     /// The cancelled messages by id.
     public var cancelled: [Message]
-    /// What its agent does; nil where nobody ever said.
+    /// The work of its agent; nil if it was never reported.
     public var task: TaskState?
   }
 
@@ -61,15 +61,15 @@ public struct WorkspaceDump: Hashable, Sendable {
     public var createdAt: Int64
     /// The author's device, nil before its announcement is known.
     public var device: DeviceID?
-    /// Its own project path, attempts, last error and files, where it has any.
+    /// Its own project path, attempts, last error and files, if it has any.
     public var project: String?
-    /// How often somebody tried to run it.
+    /// The number of attempts to run it.
     public var attempts: Int?
     /// What the latest attempt failed with.
     public var lastError: String?
     /// The files that go with it.
     public var attachments: [Attachment]?
-    /// Whether an agent queued it; left out where its person did.
+    /// Whether an agent queued it; absent if its user did.
     public var byAgent: Bool?
     /// Until when it is not in line; left out if it is at any time.
     public var later: Int64?
@@ -84,7 +84,7 @@ public struct WorkspaceDump: Hashable, Sendable {
 }
 
 extension Workspace {
-  /// Everything a person can see, and the version vector.
+  /// All visible content, and the version vector.
   ///
   /// - Complexity: O(state).
   public func dump() -> WorkspaceDump { WorkspaceDump(of: self) }

@@ -47,16 +47,16 @@ public struct Operation: Hashable, Sendable {
       element: OperationID, field: RegisterField, value: RegisterValue, stamp: Stamp)
   }
 
-  /// Where an insertion goes: the neighbours that its author saw, nil for the start (left) or the end
-  /// (right) of the list, and what orders it among others at the same place.
+  /// The place of an insertion: the neighbours that its author saw, nil for the start (left) or the
+  /// end (right) of the list, and its order among others at the same place.
   public struct Origins: Hashable, Sendable {
     /// The slot or scalar to the left.
     public var left: OperationID?
     /// The slot or scalar to the right.
     public var right: OperationID?
     /// When a slot was made by its author's own clock, in milliseconds since 1970: of slots at one
-    /// place the earlier stands first, those of one time by id. It never changes, whatever becomes of
-    /// the stamp. Scalars have 0 and go by id.
+    /// place the earlier is first, those of one time by id. It never changes, even if the stamp
+    /// does. Scalars have 0 and are ordered by id.
     public var time: Int64
 
     /// Between `left` and `right`.
@@ -73,7 +73,7 @@ public struct Operation: Hashable, Sendable {
     public var message: MessageID
     /// The session whose queue takes it.
     public var session: OperationID
-    /// Where in that queue its slot goes.
+    /// The place of its slot in that queue.
     public var origins: Origins
     /// Orders position and priority writes; its milliseconds are the time of creation.
     public var stamp: Stamp
@@ -139,7 +139,7 @@ public struct Operation: Hashable, Sendable {
   public struct EnqueueThread: Hashable, Sendable {
     /// The session.
     public var session: OperationID
-    /// Where its slot goes.
+    /// The place of its slot.
     public var origins: Origins
     /// Orders position writes; its milliseconds become `queuedAt`.
     public var stamp: Stamp
@@ -175,7 +175,7 @@ public struct Operation: Hashable, Sendable {
     }
   }
 
-  /// The id of the last unit; nil where the count would leave the range of sequence numbers.
+  /// The id of the last unit; nil if the count would leave the range of sequence numbers.
   package var lastID: OperationID? { id.advanced(by: length - 1) }
 }
 
@@ -199,15 +199,15 @@ public struct TagField: RawRepresentable, Hashable, Sendable {
   public static let paused = TagField(rawValue: 4)
   /// A message is not cancelled.
   public static let live = TagField(rawValue: 5)
-  /// A message has an attachment; the note says which.
+  /// A message has an attachment; the note describes it.
   public static let attachment = TagField(rawValue: 6)
-  /// A change of a message has not all come: it is too long for one delta, and ends where it clears
-  /// the tag.
+  /// A change of a message has not arrived completely: it is too long for one delta, and ends when
+  /// it clears the tag.
   public static let incomplete = TagField(rawValue: 7)
-  /// An agent queued a message, and not its person.
+  /// An agent queued a message, and not its user.
   public static let byAgent = TagField(rawValue: 8)
-  /// A whole text that was saved for a message, until one is saved by somebody who saw it; the note is
-  /// its time and text.
+  /// A whole text that was saved for a message, until an author who saw it saves another one; the
+  /// note is its time and text.
   public static let edition = TagField(rawValue: 9)
 
   /// UTF-8 bytes of the longest note of a tag.
@@ -233,44 +233,44 @@ public struct RegisterField: RawRepresentable, Hashable, Comparable, Sendable {
 
   /// A session's display name: text.
   public static let name = RegisterField(rawValue: 1)
-  /// A session's project path: text; of a message where it has its own.
+  /// A session's project path: text; of a message if it has its own.
   public static let project = RegisterField(rawValue: 2)
   /// A message's priority: a number, see `Priority`.
   public static let priority = RegisterField(rawValue: 3)
-  /// A thread's time of queueing in milliseconds since 1970, where an undo set it back.
+  /// A thread's time of queueing in milliseconds since 1970, if an undo set it back.
   public static let queuedAt = RegisterField(rawValue: 4)
-  /// How often somebody tried to run a message before it was imported: a number.
+  /// The number of attempts to run a message before it was imported: a number.
   public static let attempts = RegisterField(rawValue: 5)
   /// What the latest attempt at a message failed with before it was imported: text.
   public static let lastError = RegisterField(rawValue: 6)
-  /// A session's host, the device where its agent runs: text, the device's id.
+  /// A session's host, the device on which its agent runs: text, the device's id.
   public static let host = RegisterField(rawValue: 7)
-  /// The same as `decision`, ordered by time alone; read where it was written before that.
+  /// The same as `decision`, ordered by time alone; read if it was written before that.
   public static let resolution = RegisterField(rawValue: 8)
   /// When a message may start at the earliest: a number, milliseconds since 1970.
   public static let notBefore = RegisterField(rawValue: 9)
-  /// Until when a message must not start because somebody edits it: a number, as `notBefore`.
+  /// Until when a message must not start because it is being edited: a number, as `notBefore`.
   public static let heldUntil = RegisterField(rawValue: 10)
   /// How a session's host runs its messages: text.
   public static let agent = RegisterField(rawValue: 11)
-  /// When changes in a session were made that carry no stamp: the register's stamp tells it, and its
-  /// number of how many units in front of it.
+  /// When changes in a session were made that carry no stamp: the register's stamp is the time, and
+  /// its number counts the units before it.
   package static let changedAt = RegisterField(rawValue: 12)
   /// What a session's host does with an agent at work when its server does not answer: text, see
   /// `LostServerPolicy`.
   public static let onLostServer = RegisterField(rawValue: 13)
   /// Whether a session's messages start whose text was merged: text, see `MergePolicy`.
   public static let onMerge = RegisterField(rawValue: 14)
-  /// Before which time a message is not in line, because a person wants it later: a number, as
+  /// The time before which a message is not in line, because a user wants it later: a number, as
   /// `notBefore`. The messages behind it may start meanwhile.
   public static let later = RegisterField(rawValue: 15)
   /// How far the latest attempt at a message has come: text, fenced, see `Run`.
   public static let run = RegisterField(rawValue: 128)
-  /// What a person decided about a failed attempt at a message: a number, fenced, see `Resolution`.
+  /// A user's decision about a failed attempt at a message: a number, fenced, see `Resolution`.
   public static let decision = RegisterField(rawValue: 135)
   /// What a session's agent does: text, fenced, see `TaskState`.
   public static let task = RegisterField(rawValue: 129)
-  /// Where the text of `task` goes on, in order; each fenced as `task` is.
+  /// The further pieces of `task`, in order; each fenced as `task` is.
   package static let taskPieces =
     [task] + (130...134).map(RegisterField.init(rawValue:))
     + (136...153).map(RegisterField.init(rawValue:))

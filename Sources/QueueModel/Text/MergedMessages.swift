@@ -1,7 +1,7 @@
 package import SequenceCRDT
 
 extension Workspace {
-  /// Whether a message waits until somebody chooses its text: it stands in the queue of a session that
+  /// Whether a message waits until a user chooses its text: it is in the queue of a session that
   /// exists, was merged, and its session does not have merged messages run.
   ///
   /// - Complexity: O(1) of a message with fewer than two live editions, else O(texts).

@@ -2,7 +2,7 @@ import SequenceCRDT
 
 /// Offsets, ids and text of the scalars that show. Offsets count Unicode scalars from 0.
 extension TextContent {
-  /// The id of the visible scalar at an offset; nil where there is none.
+  /// The id of the visible scalar at an offset; nil if there is none.
   ///
   /// - Complexity: O(log runs).
   func visibleID(at offset: Int) -> OperationID? {

@@ -6,7 +6,7 @@ public struct MessageView: Hashable, Sendable, Identifiable {
   public var session: SessionID
   /// The prompt.
   public var content: String
-  /// Urgent messages stand before normal ones.
+  /// Urgent messages precede normal ones.
   public var priority: Priority
   /// Whether it waits or was cancelled.
   public var status: MessageStatus
@@ -14,34 +14,34 @@ public struct MessageView: Hashable, Sendable, Identifiable {
   public var position: Int
   /// Milliseconds since 1970 on the clock of the device that queued it.
   public var createdAt: Int64
-  /// The device that queued it; nil where its announcement is not known.
+  /// The device that queued it; nil if its announcement is unknown.
   public var device: DeviceView?
-  /// Its own project path, where it has one besides its session's.
+  /// Its own project path, if it has one besides its session's.
   public var project: String?
-  /// How often somebody tried to run it, here or before it was imported (S0-53).
+  /// The number of attempts to run it, here or before it was imported (S0-53).
   public var attempts = 0
-  /// Why the latest attempt did not succeed (S0-54, S0-62); nil where it did or there was none.
+  /// Why the latest attempt did not succeed (S0-54, S0-62); nil if it did or there was none.
   public var lastError: String?
   /// The files that go with it, by name.
   public var attachments: [Attachment] = []
-  /// Whether an agent queued it, and not its person.
+  /// Whether an agent queued it, and not its user.
   public var isByAgent = false
   /// The latest attempt to run it; nil before the first.
   public var run: Run?
   /// When it may start at the earliest, in milliseconds since 1970; nil at once.
   public var notBefore: Int64?
-  /// Until when it is held because somebody edits it, in milliseconds since 1970.
+  /// Until when it is held because it is being edited, in milliseconds since 1970.
   public var heldUntil: Int64?
-  /// Until when it is not in line, because a person wants it later, in milliseconds since 1970; the time
-  /// may have passed.
+  /// Until when it is not in line, because a user wants it later, in milliseconds since 1970; the
+  /// time may have passed.
   public var later: Int64?
   /// Whether a user withdrew or stopped it while it runs: unless the attempt succeeds, it counts as
   /// cancelled.
   public var isWithdrawn = false
   var saved = SavedTexts()
 
-  /// The texts that were saved apart and merged, the earliest first, until somebody has looked; else none.
-  /// The message does not start until somebody chooses one, or edits it.
+  /// The texts that were saved apart and merged, the earliest first, until a user has checked them;
+  /// otherwise empty. The message does not start until a user chooses one, or edits it.
   public package(set) var versions: [MessageVersion] {
     get { saved.versions }
     set { saved.versions = newValue }
@@ -67,18 +67,18 @@ public enum MessageStatus: String, Hashable, Sendable, CaseIterable {
   case cancelled
   /// The agent has it, or may have it.
   case running
-  /// The agent failed; the queue waits for a person's decision.
+  /// The agent failed; the queue waits for a user's decision.
   case failed
-  /// The agent died; the queue waits for a person's decision.
+  /// The agent died; the queue waits for a user's decision.
   case interrupted
-  /// Nobody knows whether the agent did it; the queue waits for a person's decision.
+  /// It is unknown whether the agent did it; the queue waits for a user's decision.
   case unknown
   /// Done.
   case succeeded
-  /// Failed, and a person went on without it.
+  /// Failed, and a user continued without it.
   case skipped
 
-  /// Whether the message stands in front of its queue, whatever its priority.
+  /// Whether the message is at the front of its queue, whatever its priority.
   public var standsInFront: Bool {
     switch self {
     case .running, .failed, .interrupted, .unknown: true
@@ -105,12 +105,12 @@ public struct MessageQueueView: Hashable, Sendable {
   public var pauseReasons: [String]
   /// The waiting messages; positions run from 1 without gaps.
   public var messages: [MessageView]
-  /// The device where the session's agent runs; nil where none was named.
+  /// The device on which the session's agent runs; nil if none was named.
   public var host: DeviceID?
 
   /// A message of the queue is with the agent (S0-4).
   public var isExecuting: Bool { messages.contains { $0.status == .running } }
-  /// Why the queue stands still until a person decides (S0-5, S0-65).
+  /// Why the queue is blocked until a user decides (S0-5, S0-65).
   public var currentError: String? {
     messages.first { $0.status.standsInFront && $0.status != .running }?.lastError
   }
@@ -122,7 +122,7 @@ public struct MessageWindow: Hashable, Sendable {
   public var session: SessionID
   /// How many messages wait in the whole queue.
   public var total: Int
-  /// Those of the stretch; each says its place in the whole queue.
+  /// The messages of the stretch; each has its place in the whole queue.
   public var messages: [MessageView]
 }
 
@@ -132,15 +132,15 @@ public struct ThreadView: Hashable, Sendable, Identifiable {
   public var id: SessionID { session }
   /// The session.
   public var session: SessionID
-  /// Its display name, or its id where none was given.
+  /// Its display name, or its id if none was given.
   public var name: String
-  /// Its project path, empty where none was given.
+  /// Its project path, empty if none was given.
   public var project: String
   /// Place from 1 over all threads in the queue, locked ones counted (S2-34).
   public var position: Int
   /// Milliseconds since 1970 of the latest requeue.
   public var queuedAt: Int64
-  /// Being worked on, and therefore not for its person now (S2-22).
+  /// Being worked on, and therefore not for its user now (S2-22).
   public var locked: Bool
 }
 
@@ -154,13 +154,13 @@ public struct ThreadQueueView: Hashable, Sendable {
     self.threads = threads
   }
 
-  /// The threads that need their person now: not locked, in order.
+  /// The threads that need their user now: not locked, in order.
   public var ready: [ThreadView] { threads.filter { !$0.locked } }
 
   /// The threads of a project, with their places in the whole queue (S2-91).
   ///
-  /// - Parameter project: a path, which takes in what lies below it; or, without a slash, the name
-  ///   of any folder on the way.
+  /// - Parameter project: a path, which includes the folders below it; or, without a slash, the
+  ///   name of any folder on the way.
   public func inProject(_ project: String) -> ThreadQueueView {
     var wanted = project[...]
     while wanted.count > 1, wanted.hasSuffix("/") { wanted.removeLast() }
@@ -180,25 +180,25 @@ public struct ThreadQueueView: Hashable, Sendable {
 public struct SessionView: Hashable, Sendable, Identifiable {
   /// The session's id.
   public var id: SessionID
-  /// Its display name, or its id where none was given.
+  /// Its display name, or its id if none was given.
   public var name: String
-  /// Its project path, empty where none was given.
+  /// Its project path, empty if none was given.
   public var project: String
   /// Whether its queue is paused.
   public var paused: Bool
   /// How many messages wait.
   public var waiting: Int
-  /// Its place in the thread queue, nil where it is not in it.
+  /// Its place in the thread queue, nil if it is not in it.
   public var threadPosition: Int?
   /// Whether its thread is locked.
   public var locked: Bool
-  /// The device where its agent runs; nil where none was named.
+  /// The device on which its agent runs; nil if none was named.
   public var host: DeviceID?
   /// What that device does with an agent at work when its server does not answer.
   public var onLostServer: LostServerPolicy
   /// Whether its messages start whose text was merged.
   public var onMerge: MergePolicy
-  /// What its agent does; nil where nobody ever said.
+  /// The work of its agent; nil if it was never reported.
   public var task: TaskState?
 }
 

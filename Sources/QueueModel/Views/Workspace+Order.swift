@@ -63,15 +63,15 @@ extension Workspace {
     return sessionStates[session]?.standing.places(of: block) ?? 0..<0
   }
 
-  /// Those of a session's messages that stand in its queue and were tried: what is in flight or halted,
-  /// and what was withdrawn from an agent.
+  /// The messages in a session's queue that were tried: in flight, halted, or withdrawn from an
+  /// agent.
   func triedMessages(of session: SessionID) -> [ShownMessage] {
     return standingMessages(of: session, at: waitingIndices(of: .tried, in: session))
   }
 
-  /// Those of a session's messages that stand in its queue, in effective order.
+  /// The messages in a session's queue, in effective order.
   ///
-  /// - Parameter places: the places of those that are wanted, from 0.
+  /// - Parameter places: the places of the wanted messages, from 0.
   /// - Complexity: O(places + log slots); O(messages of the session) if it is packed.
   func standingMessages(
     of session: SessionID, at places: Range<Int> = 0..<Int.max
@@ -97,14 +97,14 @@ extension SessionState {
     return found
   }
 
-  /// The place of a message that stands here, from 0.
+  /// The place of a message in this queue, from 0.
   func standingIndex(of message: MessageState) -> Int? {
     guard let slot = slots.contentIndex(of: message.position.value) else { return nil }
     return standing.place(of: slot, in: message.block, of: slots.sequence)
   }
 }
 
-/// Where a message stands, if it does.
+/// The place of a message in its queue, if it has one.
 struct StandingPlace: Hashable {
   var session: SessionID
   var slot: OperationID
@@ -117,7 +117,7 @@ struct StandingPlace: Hashable {
 }
 
 extension Workspace {
-  /// A message stands elsewhere than before.
+  /// The place of a message in its queue changed.
   mutating func moveStanding(from before: StandingPlace?, to after: StandingPlace?) {
     guard before != after else { return }
     if let before { sessionStates[before.session]?.remove(before) }

@@ -30,10 +30,10 @@ extension Workspace {
     }
   }
 
-  /// A session's message queue in effective order: what is in flight or was tried already, then
-  /// urgent, then normal, each in slot order (S0-55).
+  /// A session's message queue in effective order: messages that are in flight or were tried, then
+  /// urgent, then normal ones, each in slot order (S0-55).
   ///
-  /// - Throws: `QueueError.sessionNotFound` where it was never seen or is deleted.
+  /// - Throws: `QueueError.sessionNotFound` if it was never seen or is deleted.
   /// - Complexity: O(slots of the session).
   public func messageQueue(_ session: SessionID) throws(QueueError) -> MessageQueueView {
     guard let state = head(of: session), state.exists else {
@@ -57,10 +57,11 @@ extension Workspace {
 
   /// The messages at some places of a session's queue, and how many wait in it.
   ///
-  /// - Parameter places: from 0 in effective order; those that the queue does not have are left out.
-  /// - Throws: `QueueError.sessionNotFound` where it was never seen or is deleted.
-  /// - Complexity: O(places + log slots); O(messages of the session) if nothing has touched the session
-  ///   since the workspace was opened.
+  /// - Parameter places: from 0 in effective order; those that the queue does not have are left
+  ///   out.
+  /// - Throws: `QueueError.sessionNotFound` if it was never seen or is deleted.
+  /// - Complexity: O(places + log slots); O(messages of the session) if nothing has touched the
+  ///   session since the workspace was opened.
   public func messages(
     in places: Range<Int>, of session: SessionID
   ) throws(QueueError) -> MessageWindow {
@@ -80,8 +81,8 @@ extension Workspace {
     return view(of: message, position: position(of: message))
   }
 
-  /// What an agent is given of a message besides its text: the project, its own or its session's, and
-  /// the files. Nothing where there is no such message.
+  /// The data of a message for its agent besides the text: the project, its own or its session's,
+  /// and the files. nil if there is no such message.
   ///
   /// - Complexity: O(log).
   package func surroundings(
@@ -95,7 +96,7 @@ extension Workspace {
     return (state.element.text(.project) ?? "", message?.attachments ?? [])
   }
 
-  /// Whether a message stands in a queue, and its session exists.
+  /// Whether a message is in a queue, and its session exists.
   func isWaiting(_ message: MessageState) -> Bool {
     message.stands && sessionExists(message.session)
   }
@@ -175,7 +176,7 @@ extension Workspace {
       .map { view(of: $0, threadPosition: positions[$0.key]) }
   }
 
-  /// One session, or nil where it was never seen or is deleted.
+  /// One session, or nil if it was never seen or is deleted.
   public func session(_ id: SessionID) -> SessionView? {
     guard let state = head(of: id), state.exists else { return nil }
     let index = state.isInThreadQueue ? threadOrder().firstIndex(of: id) : nil
@@ -201,7 +202,7 @@ extension Workspace {
 }
 
 extension MessageCandidate {
-  /// - Parameter ids: all that begin alike, in order; the message's own stands at the index.
+  /// - Parameter ids: all with the same beginning, in order; the message's own has the index.
   fileprivate init(_ message: ShownMessage, at index: Int, of ids: [MessageID]) {
     let digits = Array(message.id.description)
     let alike = [index - 1, index + 1].filter(ids.indices.contains).map { other in
@@ -215,7 +216,7 @@ extension MessageCandidate {
 }
 
 extension SessionState {
-  /// The name, or the id where none was given; an undo gives an empty one.
+  /// The name, or the id if none was given; an undo sets an empty one.
   var displayName: String {
     guard let name = element.text(.name), !name.isEmpty else { return key.rawValue }
     return name

@@ -11,7 +11,7 @@ final class ColdSessions: Sendable {
   private let keyTable: IdentityTable
   private let flags: [Flags]
   private let waiting: [UInt32]
-  /// The block of the queue where each message stands; nil for one that does not.
+  /// The block of each message in the queue; nil for one that is not in it.
   private let blocks: [QueueBlock?]
   /// The number of each session's first message, and behind the last session that of all.
   private let messageStarts: [UInt32]
@@ -72,7 +72,7 @@ final class ColdSessions: Sendable {
       return new
     }
 
-    /// - Returns: false where the id is there already.
+    /// - Returns: false if the id is there already.
     mutating func insert(_ id: OperationID, _ target: Target) -> Bool {
       let replica = number(ofReplica: id.replica)
       let isNew = table.insert(seqs.count, hash: id.hashValue) {
@@ -90,7 +90,7 @@ final class ColdSessions: Sendable {
   }
 
   /// - Precondition: there is a summary for each session, in their order.
-  /// - Throws: `MergeError.invalidImage` where the sessions contradict each other.
+  /// - Throws: `MergeError.invalidImage` if the sessions contradict each other.
   /// - Complexity: O(sessions + messages).
   init(_ packed: any PackedSessions, summaries: [SessionSummary]) throws(MergeError) {
     precondition(packed.count == summaries.count)
@@ -154,7 +154,7 @@ final class ColdSessions: Sendable {
     keyTable.find(key.hashValue) { keys[$0] == key }
   }
 
-  /// The session that holds a message, and the message's place in it; nil where none does.
+  /// The session that holds a message, and the message's place in it; nil if none does.
   func place(of id: MessageID) -> (session: Int, message: Int)? {
     guard let number = messageTable.find(id.hashValue, where: { messages[$0] == id }) else {
       return nil

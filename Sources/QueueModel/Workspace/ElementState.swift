@@ -74,7 +74,7 @@ struct ElementState: Sendable {
     tags[field]?.tags.map(\.note) ?? []
   }
 
-  /// Clears the tags an author saw and puts the author's own, where there is one.
+  /// Clears the tags an author saw and puts the author's own, if there is one.
   mutating func updateTags(
     _ field: TagField, clearing ids: [OperationID], adding tag: OperationID?, note: String = ""
   ) {
@@ -117,8 +117,8 @@ struct SessionState: Sendable {
   var enqueued: Register<OperationID>?
   /// The message queue: a slot for each time that a message was put in or moved.
   var slots = SlotList<MessageID>()
-  /// The messages that stand in the queue, and are here by their position. What is done is not
-  /// among them, so that a queue that has drained for months costs no more than a new one.
+  /// The messages in the queue, by their position. Finished messages are not among them, so that a
+  /// queue that has drained for months costs no more than a new one.
   var standing = StandingOrder()
 
   var exists: Bool { element.has(.exists) }
@@ -166,20 +166,20 @@ struct MessageState: Sendable {
     var isEdited: Bool {
       let runs = text.canonicalRuns
       guard let run = runs.first, runs.count == 1, run.isVisible else { return true }
-      // In front of a long text stands the mark that says so.
+      // A mark precedes a long text.
       return run.id != id.advanced(by: 1) && run.id != id.advanced(by: 2)
     }
   }
 
   var id: MessageID
   var element = ElementState()
-  /// By id; more than one where devices added the same id without knowing of each other.
+  /// By id; more than one if devices added the same id without knowing of each other.
   var additions: [Addition] = []
   /// The queue and slot that hold it now.
   var session: SessionID
   var position: Register<OperationID>
 
-  /// Whether it stands in its queue, if its session exists.
+  /// Whether it is in its queue, if its session exists.
   var stands: Bool { element.standing.stands(isLive: element.has(.live)) }
 
   var priority: Priority { Priority(element.registers[.priority]?.value) }
@@ -189,7 +189,7 @@ struct MessageState: Sendable {
     additions.min { ($0.stamp, $0.id) < ($1.stamp, $1.id) }
   }
 
-  /// Whether a text is open that nobody is likely to edit: the message is over.
+  /// Whether a text is open although the message has ended, so that it is not likely to be edited.
   var hasOpenTextThoughOver: Bool { additions.contains(where: \.text.isOpen) && !stands }
 
   mutating func packTexts() {

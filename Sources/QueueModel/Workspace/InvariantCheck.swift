@@ -2,7 +2,7 @@ import SequenceCRDT
 
 /// A structure that contradicts itself.
 package struct InvariantViolation: Error, Hashable, Sendable, CustomStringConvertible {
-  /// What is wrong, and where.
+  /// The fault, and its place.
   package var reason: String
 
   package init(reason: String) {

@@ -2,21 +2,21 @@ package import SequenceCRDT
 
 /// The sessions of an opened snapshot, still in packed form; the codec implements it.
 ///
-/// Sessions are numbered from 0 in the order of their ids. Whoever opens a snapshot has checked
-/// everything but the runs, so that only what needs them can fail.
+/// Sessions are numbered from 0 in the order of their ids. The code that opens a snapshot has
+/// checked everything but the runs, so that only functions that need these can fail.
 package protocol PackedSessions: AnyObject, Sendable {
   /// How many sessions there are.
   var count: Int { get }
   /// A session without slots and messages.
   func head(of index: Int) -> WorkspaceImage.Session
-  /// A session with its messages and their texts, but without the runs of slots and texts. Where
-  /// runs say it, the slots of the messages' positions are not what they will be.
+  /// A session with its messages and their texts, but without the runs of slots and texts. If the
+  /// runs name other slots, the slots of the messages' positions are not the final ones.
   func outline(of index: Int) -> WorkspaceImage.Session
   /// Some of a session's messages as its outline has them, by their ascending numbers in slot order.
   func messages(of index: Int, at numbers: [Int]) -> [WorkspaceImage.Message]
-  /// A session with all it holds.
+  /// A session with its whole content.
   ///
-  /// - Throws: `MergeError.invalidImage` where its runs are not what they should be.
+  /// - Throws: `MergeError.invalidImage` if its runs are invalid.
   func session(at index: Int) throws(MergeError) -> WorkspaceImage.Session
 }
 
@@ -57,7 +57,7 @@ package struct SessionSummary: Sendable {
   package var messages: [MessageID] = []
   /// Every `addMessage` with the place of its message in `messages`.
   package var additions: [(id: OperationID, message: Int)] = []
-  /// The block of the queue where each message stands; nil for one that does not.
+  /// The block of each message in the queue; nil for one that is not in it.
   package var blocks: [QueueBlock?] = []
   /// The latest stamp of all.
   package var latestStamp = Stamp.zero

@@ -2,9 +2,9 @@ import SequenceCRDT
 
 /// Some slots of a list in its order, each found by its rank, and its rank by the slot.
 ///
-/// A slot is named by its number in the list (`RunSequence.contentIndex`), and where it stands the list
-/// says, so nothing here changes as others are inserted. A B-tree with counts: a change of a copy copies
-/// the way from the root to one leaf.
+/// A slot is named by its number in the list (`RunSequence.contentIndex`), and the list knows its
+/// place, so nothing here changes as others are inserted. A B-tree with counts: a change of a copy
+/// copies the way from the root to one leaf.
 struct RankedSlots: Sendable {
   /// The root; none if there are no slots.
   private var roots: [Node] = []
@@ -43,7 +43,7 @@ struct RankedSlots: Sendable {
     if count == 0 { roots = [] }
   }
 
-  /// How many of the slots stand before one of them; nil if that is not here.
+  /// The number of the slots before one of them; nil if that is not here.
   ///
   /// - Complexity: O(log² slots).
   func rank(of slot: UInt32, in list: RunSequence) -> Int? {
@@ -102,7 +102,7 @@ private struct Node: Sendable {
     (1..<children.count).partitioningIndex { list.stands(slot, before: children[$0].first) } - 1
   }
 
-  /// The first slot here that stands at a slot's place or behind it.
+  /// The first slot here that is at a slot's place or after it.
   private func place(of slot: UInt32, in list: RunSequence) -> Int {
     slots.indices.partitioningIndex { !list.stands(slots[$0], before: slot) }
   }

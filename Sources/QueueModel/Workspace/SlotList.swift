@@ -1,17 +1,17 @@
 import SequenceCRDT
 
-/// The slots of a list that merges, and whom each was made for: a message of a queue, or a session of
-/// the thread queue. Where something stands its own register says; of the slots of one owner at most
-/// one is its place.
+/// The slots of a list that merges, and the owner of each: a message of a queue, or a session of
+/// the thread queue. The owner's register names its present slot: at most one of its slots is its
+/// place.
 struct SlotList<Owner: Hashable & Sendable>: Sendable {
   private(set) var sequence = RunSequence()
   private var owners = SlotOwners<Owner>()
 
   init() {}
 
-  /// A list whose slots are there already.
+  /// A list with existing slots.
   ///
-  /// - Parameter owners: of the slots that are somebody's place, by rising content index.
+  /// - Parameter owners: of the slots that are an owner's place, by rising content index.
   init(_ sequence: RunSequence, owners: [(index: Int, owner: Owner)]) {
     self.sequence = sequence
     self.owners = SlotOwners(restored: owners, count: sequence.unitCount)
@@ -27,10 +27,10 @@ struct SlotList<Owner: Hashable & Sendable>: Sendable {
     sequence.contentIndex(of: slot).map(UInt32.init)
   }
 
-  /// Whom the slot of a number was made for; nil where it was dead in a snapshot.
+  /// The owner of the slot of a number; nil if it was dead in a snapshot.
   func owner(ofContent number: Int) -> Owner? { owners[number] }
 
-  /// Whom a slot was made for; nil where it is not here, or was dead in a snapshot.
+  /// The owner of a slot; nil if it is not here, or was dead in a snapshot.
   func owner(of slot: OperationID) -> Owner? {
     sequence.contentIndex(of: slot).flatMap { owners[$0] }
   }
@@ -77,7 +77,7 @@ extension SlotList {
         ?? right.flatMap { sequence.origins(before: $0) } ?? sequence.originsAtEnd)
   }
 
-  /// Who holds the nearest slot on one side; dead slots are passed over, though not many.
+  /// The owner of the nearest slot on one side; dead slots are skipped, though not many.
   ///
   /// - Parameter holds: whether a slot is its owner's place.
   func neighbour(
@@ -104,7 +104,7 @@ extension SlotList<SessionID> {
     try self.init(RunSequence.restored(from: runs), places: places)
   }
 
-  /// - Throws: `MergeError.invalidImage` where a place is no slot, or that of two.
+  /// - Throws: `MergeError.invalidImage` if a place is not a slot, or that of two.
   init(
     _ slots: RunSequence, places: [(slot: OperationID, session: SessionID)]
   ) throws(MergeError) {

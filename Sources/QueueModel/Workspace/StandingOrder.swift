@@ -1,7 +1,7 @@
 import SequenceCRDT
 
-/// The messages that stand in a session's queue, in effective order: by their blocks, each block in the
-/// order of the slots that they hold.
+/// The messages in a session's queue, in effective order: by their blocks, each block in the order
+/// of the slots that they hold.
 struct StandingOrder: Sendable {
   private var tried = RankedSlots()
   private var urgent = RankedSlots()
@@ -9,14 +9,14 @@ struct StandingOrder: Sendable {
 
   init() {}
 
-  /// - Parameter standing: the slots where messages stand, in their order, and the messages' blocks.
+  /// - Parameter standing: the slots of messages, in their order, and the messages' blocks.
   init(inOrder standing: [(slot: UInt32, block: QueueBlock)]) {
     for block in QueueBlock.allCases {
       self[block] = RankedSlots(inOrder: standing.filter { $0.block == block }.map(\.slot))
     }
   }
 
-  /// How many messages stand in the queue.
+  /// The number of messages in the queue.
   var count: Int { tried.count + urgent.count + normal.count }
 
   private(set) subscript(block: QueueBlock) -> RankedSlots {

@@ -179,7 +179,7 @@ extension Workspace {
     }
   }
 
-  /// Changes a message and keeps what stands in the queues it leaves and enters.
+  /// Changes a message and updates the queues that it leaves and enters.
   private mutating func changeMessage(
     _ id: MessageID, _ touched: inout TouchedQueues, _ change: (inout MessageState) -> Void
   ) {
@@ -212,7 +212,7 @@ extension Workspace {
     if message.hasOpenTextThoughOver { textsToPack.insert(message.id) }
   }
 
-  /// Packs the texts of messages that are over; once for all operations of a merge or a command.
+  /// Packs the texts of messages that have ended; once for all operations of a merge or a command.
   mutating func packTexts() {
     guard !textsToPack.isEmpty else { return }
     for id in textsToPack where messageStates[id]?.hasOpenTextThoughOver == true {

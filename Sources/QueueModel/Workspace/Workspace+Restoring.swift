@@ -3,7 +3,7 @@ import SequenceCRDT
 extension Workspace {
   /// Restores a workspace from its image.
   ///
-  /// - Throws: `MergeError.invalidImage` where the image contradicts itself.
+  /// - Throws: `MergeError.invalidImage` if the image contradicts itself.
   package init(image: WorkspaceImage) throws(MergeError) {
     self.init()
     try restore(image.replicas)
@@ -60,7 +60,7 @@ struct RestoredSession {
   /// The latest stamp of all.
   var latestStamp = Stamp.zero
 
-  /// - Throws: `MergeError.invalidImage` where the session contradicts itself.
+  /// - Throws: `MergeError.invalidImage` if the session contradicts itself.
   init(_ image: WorkspaceImage.Session) throws(MergeError) {
     session = SessionState(head: image)
     note(image.registers)

@@ -2,9 +2,9 @@ import SequenceCRDT
 
 /// Unpacking what is about to change, so that nothing fails half way.
 extension Workspace {
-  /// Unpacks what an operation changes.
+  /// Unpacks the sessions that an operation changes.
   ///
-  /// - Throws: `MergeError.invalidImage` where a packed session is damaged.
+  /// - Throws: `MergeError.invalidImage` if a packed session is damaged.
   mutating func warm(for operation: Operation) throws(MergeError) {
     guard cold != nil else { return }
     switch operation.body {
@@ -81,7 +81,7 @@ extension Workspace {
     try warm(place.session)
   }
 
-  /// Unpacks a session with its messages, where it is packed still.
+  /// Unpacks a session with its messages, if it is still packed.
   private mutating func warm(_ key: SessionID) throws(MergeError) {
     guard let index = cold?.index(of: key) else { return }
     try warm(index)
@@ -98,7 +98,7 @@ extension Workspace {
 
   /// The workspace with all sessions unpacked.
   ///
-  /// - Throws: `MergeError.invalidImage` where a packed session is damaged.
+  /// - Throws: `MergeError.invalidImage` if a packed session is damaged.
   /// - Complexity: O(state).
   package func thawed() throws(MergeError) -> Workspace {
     var result = self
