@@ -7,17 +7,17 @@ import Testing
   /// raise one. A phrase is a run of words: letters and apostrophes in lower case, whatever
   /// separates them, over the ends of lines, too. The CHANGELOG and this file are not read.
   static let ceilings: [String: Int] = [
-    "nobody": 160, "nobody knows": 11, "nobody can": 13, "of which nobody": 3,
-    "as long as nobody": 1,
-    "is told": 42, "are told": 6, "was told": 12, "be told": 12, "tells of": 2,
-    "asks leave": 4, "asks for leave": 2, "ask for leave": 0, "leave is": 1,
-    "stands still": 7, "stand still": 1, "stands there": 15, "what stands": 26, "what lies": 4,
-    "what is over": 2, "that are over": 4, "what became of": 15, "is harmless": 1,
-    "let in": 13, "lets in": 1, "goes on without": 4, "gives back": 0, "is due": 18, "stays so": 2,
-    "where nothing": 31, "where nobody": 15, "where somebody": 1, "where none": 25,
-    "where it is not": 18, "where it does not": 8, "where there is": 37, "where there are": 9,
-    "where one is": 1, "where that is": 13, "takes no": 7, "is no json": 1, "is no uuid": 0,
-    "it is said": 2, "anew": 26,
+    "nobody": 82, "nobody knows": 5, "nobody can": 4, "of which nobody": 0,
+    "as long as nobody": 0,
+    "is told": 25, "are told": 3, "was told": 7, "be told": 3, "tells of": 1,
+    "asks leave": 0, "asks for leave": 0, "ask for leave": 0, "leave is": 0,
+    "stands still": 5, "stand still": 1, "stands there": 8, "what stands": 8, "what lies": 1,
+    "what is over": 1, "that are over": 1, "what became of": 7, "is harmless": 1,
+    "let in": 10, "lets in": 0, "goes on without": 3, "gives back": 0, "is due": 15, "stays so": 2,
+    "where nothing": 7, "where nobody": 1, "where somebody": 0, "where none": 1,
+    "where it is not": 1, "where it does not": 0, "where there is": 4, "where there are": 1,
+    "where one is": 0, "where that is": 2, "takes no": 7, "is no json": 0, "is no uuid": 0,
+    "it is said": 2, "anew": 11,
   ]
 
   @Test func awkwardPhrasesDoNotSpread() throws {
