@@ -40,6 +40,30 @@ import Testing
     #expect(fleet.server.workspace.vector == made)
   }
 
+  /// The state after a late edit does not say what ran, so it is stored before the edit is.
+  @Test(arguments: 0..<4)
+  func aHostThatEndsInBetweenKeepsWhatRan(commits: Int) throws {
+    var fleet = try Fleet(devices: 2)
+    try fleet.start()
+    try fleet.perform(.send("Deploy it", as: 1, in: "a"), on: 0)
+    try fleet.settle()
+    fleet.cut(1)
+    try Self.report(.dispatched, &fleet)
+    try Self.report(.succeeded, &fleet)
+    try fleet.settle()
+    try fleet.perform(.edit(Self.id, content: "Do not deploy", base: nil), on: 1)
+    fleet.devices[0].store.commitsLeft = commits
+    try fleet.pass(60_000)
+    fleet.devices[0].store.commitsLeft = nil
+    try fleet.restart(0)
+    try fleet.pass(60_000)
+    for device in fleet.devices {
+      let message = try device.core.replica.workspace.message(Self.id)
+      #expect(message.content == "Deploy it" && message.lateVersions.map(\.text) == ["Do not deploy"])
+    }
+    try fleet.expectConvergence()
+  }
+
   /// A pause ends what was typed, and the log can tell when.
   @Test func anEditionThatAPauseMadeHasATime() throws {
     var fleet = try Fleet(devices: 1)

@@ -177,11 +177,14 @@ extension ConnectionMachine {
       _ = live.window.takeFlight(changes.batch, at: context.now)
     }
     let (rebuilds, repairs) = (replica.rebuilds, replica.record.repairs)
-    let before = replica.workspace
-    var touched = try replica.merge(
-      Replica.Delivery(
-        operations: operations, packed: changes.delta, prefix: changes.prefix),
-      at: context, store: store)
+    var touched = noteRanTexts(
+      try replica.keepRanTexts(
+        before: operations, wall: time(at: context), at: context, store: store))
+    touched.formUnion(
+      try replica.merge(
+        Replica.Delivery(
+          operations: operations, packed: changes.delta, prefix: changes.prefix),
+        at: context, store: store))
     guard repairs == replica.record.repairs else {
       // Operations sent on this connection may have been logged under ids of another copy: on the
       // next connection they come back.
@@ -189,9 +192,6 @@ extension ConnectionMachine {
     }
     // The log has new numbers.
     if rebuilds != replica.rebuilds { live.window.voidFlights(alreadyAnswered: 0) }
-    try keepRanTexts(
-      from: before, among: RanText.retyped(by: operations, in: before), &touched, at: context,
-      store: store)
     return received(touched, changes.prefix, live, at: context, store: store)
   }
 
@@ -241,14 +241,13 @@ extension ConnectionMachine {
     }
     let base = Replica.Base(image: image, prefix: part.prefix)
     let repairs = replica.record.repairs
-    let before = replica.workspace
-    guard var touched = try replica.install(base, at: corrected(context), store: store) else {
-      return try offerState(live, at: context, store: store)
+    var touched = noteRanTexts(
+      try replica.keepRanTexts(before: base, wall: time(at: context), at: context, store: store))
+    guard let installed = try replica.install(base, at: corrected(context), store: store) else {
+      return (touched.isEmpty ? [] : [.changed(touched)])
+        + (try offerState(live, at: context, store: store))
     }
-    try keepRanTexts(
-      from: before, among: RanText.started(on: replica.record.device, in: before), &touched,
-      at: context,
-      store: store)
+    touched.formUnion(installed)
     live.window.voidFlights(alreadyAnswered: 0)
     let actions = received(touched, part.prefix, live, at: context, store: store)
     guard repairs != replica.record.repairs else { return actions }

@@ -54,16 +54,11 @@ extension ConnectionMachine {
     return outcome.touched.isEmpty ? [] : [.changed(outcome.touched)]
   }
 
-  /// What agents of this device got stays readable beside what others saved too late.
-  mutating func keepRanTexts(
-    from before: Workspace, among ids: Set<MessageID>, _ touched: inout TouchedQueues,
-    at context: EventContext, store: some ReplicaStore
-  ) throws(Replica.Fault) {
-    guard !ids.isEmpty,
-      let outcome = try replica.keepRanTexts(
-        from: before, among: ids, wall: time(at: context), at: context, store: store)
-    else { return }
+  /// What agents of this device got stays readable beside what others saved too late. It is stored
+  /// before their changes are.
+  mutating func noteRanTexts(_ outcome: CommandOutcome?) -> TouchedQueues {
+    guard let outcome else { return TouchedQueues() }
     noteUnsent(outcome.operations)
-    touched.formUnion(outcome.touched)
+    return outcome.touched
   }
 }

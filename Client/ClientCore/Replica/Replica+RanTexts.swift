@@ -1,20 +1,50 @@
 import QueueModel
 import SequenceCRDT
 
+/// What agents of this device got, of messages whose text somebody changed too late; SPECIFICATION.md,
+/// section "Editions".
+///
+/// It is stored before the change is: the state after a change does not say what an agent got, so a
+/// crash in between would lose that.
 extension Replica {
-  /// Keeps the texts that agents of this device got, of messages whose text was changed too late;
-  /// SPECIFICATION.md, section "Editions".
+  /// Keeps the texts that operations of others are going to change.
   ///
-  /// - Parameters:
-  ///   - before: the state before the change.
-  ///   - ids: the messages to examine.
-  /// - Returns: the changes of the queues.
+  /// - Returns: what of the queues changed.
+  /// - Complexity: O(operations) if they change no such text; else as `merge`.
   mutating func keepRanTexts(
-    from before: Workspace, among ids: some Sequence<MessageID>, wall: Int64,
-    at event: EventContext, store: some ReplicaStore
+    before operations: [Operation], wall: Int64, at event: EventContext, store: some ReplicaStore
   ) throws(Fault) -> CommandOutcome? {
+    let ids = RanText.retyped(by: operations, in: workspace)
+      .filter { RanText.ran($0, on: record.device, in: workspace) }
+    guard !ids.isEmpty else { return nil }
+    var later = workspace
+    do {
+      _ = try later.merge(operations)
+    } catch {
+      // The merge itself reports it.
+      return nil
+    }
     let texts = RanText.changed(
-      from: before, to: workspace, among: ids.sorted(), on: record.device)
+      from: workspace, to: later, among: ids.sorted(), on: record.device)
+    return try keep(texts, wall: wall, at: event, store: store)
+  }
+
+  /// Keeps the texts that a snapshot is going to change.
+  ///
+  /// - Returns: what of the queues changed.
+  /// - Complexity: O(messages of the state and of the snapshot).
+  mutating func keepRanTexts(
+    before base: Base, wall: Int64, at event: EventContext, store: some ReplicaStore
+  ) throws(Fault) -> CommandOutcome? {
+    let ids = RanText.started(on: record.device, in: workspace)
+    guard !ids.isEmpty else { return nil }
+    let texts = RanText.changed(from: workspace, to: base.image, among: ids, on: record.device)
+    return try keep(texts, wall: wall, at: event, store: store)
+  }
+
+  private mutating func keep(
+    _ texts: [RanText], wall: Int64, at event: EventContext, store: some ReplicaStore
+  ) throws(Fault) -> CommandOutcome? {
     guard !texts.isEmpty else { return nil }
     return try author(wall: wall, at: event, store: store) {
       workspace, context throws(QueueError) in

@@ -22,21 +22,37 @@ extension RanText {
     from before: Workspace, to later: Workspace, among ids: some Collection<MessageID>,
     on device: DeviceID
   ) -> [RanText] {
-    ids.compactMap { id in
-      guard let message = before.shownMessage(id), message.hasStarted,
-        let run = message.runState.run,
-        isRun(message, on: device, in: before), let now = later.shownMessage(id), now.hasStarted,
-        now.runState.run?.attempt == run.attempt,
-        // A host that was put back hears again of what it kept.
-        now.editions.ran(in: run.attempt) == nil
-      else { return nil }
-      let text = message.text()
-      guard !text.isEmpty, !text.utf8.elementsEqual(now.text().utf8) else { return nil }
-      let isKept = message.editions.ran(in: run.attempt) != nil
-      return RanText(
-        message: id, attempt: run.attempt, text: text,
-        known: isKept ? [] : message.editions.map(\.id))
+    ids.compactMap { changed($0, from: before, to: later.shownMessage($0), on: device) }
+  }
+
+  /// The same for a later state that came as a snapshot. It may lack operations of this device.
+  ///
+  /// - Complexity: O(messages of the snapshot + ids and their texts).
+  package static func changed(
+    from before: Workspace, to later: WorkspaceImage, among ids: Set<MessageID>, on device: DeviceID
+  ) -> [RanText] {
+    later.sessions.flatMap { session in
+      session.messages.filter { ids.contains($0.id) }.compactMap {
+        changed($0.id, from: before, to: ShownMessage($0, in: session.key), on: device)
+      }
     }
+  }
+
+  private static func changed(
+    _ id: MessageID, from before: Workspace, to later: ShownMessage?, on device: DeviceID
+  ) -> RanText? {
+    guard let message = before.shownMessage(id), message.hasStarted,
+      let run = message.runState.run, isRun(message, on: device, in: before), let later,
+      later.hasHad(run),
+      // A host that was put back hears again of what it kept.
+      later.editions.ran(in: run.attempt) == nil
+    else { return nil }
+    let text = message.text()
+    guard !text.isEmpty, !text.utf8.elementsEqual(later.text().utf8) else { return nil }
+    let isKept = message.editions.ran(in: run.attempt) != nil
+    return RanText(
+      message: id, attempt: run.attempt, text: text,
+      known: isKept ? [] : message.editions.map(\.id))
   }
 
   /// The messages whose agents a device started and that run or are done.
@@ -49,6 +65,12 @@ extension RanText {
         found.insert(message.id)
       }
     }
+  }
+
+  /// Whether a device started the agent of a message, and the agent works or is done.
+  package static func ran(_ id: MessageID, on device: DeviceID, in workspace: Workspace) -> Bool {
+    workspace.shownMessage(id).map { $0.hasStarted && isRun($0, on: device, in: workspace) }
+      ?? false
   }
 
   private static func isRun(
@@ -83,6 +105,14 @@ extension RanText {
       for ran in texts where !author.workspace.isForgotten(ran.message) { ran.put(by: &author) }
       return author.operations.isEmpty ? .unchanged : .done
     }.outcome
+  }
+}
+
+extension ShownMessage {
+  /// Whether an attempt that works or is done elsewhere does so here, or is not known here yet.
+  fileprivate func hasHad(_ attempt: Run) -> Bool {
+    guard let own = runState.run, own.attempt >= attempt.attempt else { return true }
+    return own.attempt == attempt.attempt && hasStarted
   }
 }
 

@@ -35,8 +35,11 @@ final class ExecutionChecker: SimulationChecker {
   }
 
   private var starts: [Attempt: Start] = [:]
-  /// The server's grants, with the text that it knew.
-  private var granted: [Attempt: Grant] = [:]
+  /// The server's grants, with the text that it knew. Two servers may grant one attempt, each under
+  /// its own token.
+  private var granted: [Attempt: [Grant]] = [:]
+  /// Attempts that somebody took over: their outcome is unknown, whatever their agents report.
+  private var takenOver: Set<Attempt> = []
   /// The latest attempt that succeeded, and its lease's token.
   private var succeeded: [MessageID: (attempt: UInt16, token: UInt64)] = [:]
   /// The server's stored state, updated from each commit: loading it for each attempt would take
@@ -58,6 +61,11 @@ final class ExecutionChecker: SimulationChecker {
       deviceRestores += 1
     case .granted(let dispatches):
       return check(dispatches, in: simulation)
+    case .intervened(let dispatches):
+      takenOver.formUnion(
+        dispatches.filter { $0.intervention == .takeOver }.map {
+          Attempt(message: $0.message, number: $0.attempt)
+        })
     case .agentStarted(let device, let order):
       return check(order, by: device, in: simulation)
     case .agentSucceeded(_, let order):
@@ -93,8 +101,8 @@ final class ExecutionChecker: SimulationChecker {
     stored = workspace
     return dispatches.compactMap { dispatch in
       let attempt = Attempt(message: dispatch.message, number: dispatch.attempt)
-      granted[attempt] = Grant(
-        token: dispatch.token, content: dispatch.content, serverRestores: serverRestores)
+      granted[attempt, default: []].append(
+        Grant(token: dispatch.token, content: dispatch.content, serverRestores: serverRestores))
       guard let message = try? workspace.message(dispatch.message) else {
         return "\(dispatch.message) was granted, but the server does not know it"
       }
@@ -115,7 +123,7 @@ final class ExecutionChecker: SimulationChecker {
   ) -> [String] {
     var found: [String] = []
     let attempt = Attempt(message: order.message, number: order.attempt)
-    let grant = granted[attempt].flatMap { $0.token == order.token ? $0 : nil }
+    let grant = granted[attempt]?.last { $0.token == order.token }
     let life = grant?.serverRestores ?? serverRestores
     if let earlier = starts[attempt] {
       if earlier.serverRestores == life {
@@ -171,13 +179,15 @@ final class ExecutionChecker: SimulationChecker {
   }
 
   /// A success under a lease that has ended does not count. The next holder, for example a copy of
-  /// the same disk, may have reported the outcome as unknown, and a user may have had it tried
-  /// again.
+  /// the same disk or a device that took the turn over, may have reported the outcome as unknown, and
+  /// a user may have had it tried again.
   private func wasFenced(
     _ message: MessageID, _ success: (attempt: UInt16, token: UInt64)
   ) -> Bool {
-    granted.contains { attempt, grant in
-      attempt.message == message && attempt.number > success.attempt && grant.token > success.token
-    }
+    takenOver.contains(Attempt(message: message, number: success.attempt))
+      || granted.contains { attempt, grants in
+        attempt.message == message && attempt.number > success.attempt
+          && grants.contains { $0.token > success.token }
+      }
   }
 }
