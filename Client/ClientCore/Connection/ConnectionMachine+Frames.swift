@@ -192,6 +192,8 @@ extension ConnectionMachine {
     try keepRanTexts(
       from: before, among: RanText.retyped(by: operations, in: before), &touched, at: context,
       store: store)
+    let settled = LateText.messages(settledBy: operations, in: replica.workspace)
+    if !settled.isEmpty { replica.noteLate(among: settled) }
     return received(touched, changes.prefix, live, at: context, store: store)
   }
 
@@ -249,6 +251,7 @@ extension ConnectionMachine {
       from: before, among: RanText.started(on: replica.record.device, in: before), &touched,
       at: context,
       store: store)
+    replica.noteLate(since: before)
     live.window.voidFlights(alreadyAnswered: 0)
     let actions = received(touched, part.prefix, live, at: context, store: store)
     guard repairs != replica.record.repairs else { return actions }
