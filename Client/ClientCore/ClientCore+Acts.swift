@@ -1,4 +1,5 @@
 package import QueueModel
+package import WireProtocol
 
 extension ClientCore {
   /// Records an act of a user at this device that is not a command of the queues, such as a
@@ -17,4 +18,23 @@ extension ClientCore {
   /// - Parameter isSilent: whether the server has not answered, whatever the connection seems to
   ///   be.
   package func apart(isSilent: Bool = false) -> Apartness? { connection.apart(isSilent: isSilent) }
+
+  /// Sends the server a question about the device's notifications; the answer comes as `replied`.
+  ///
+  /// - Returns: nil if it cannot be asked now.
+  package mutating func inboxQuestionAsked(_ request: InboxRequest, id: UInt64) -> [Action]? {
+    inbox.questionAsked(request, id: id, over: connection)
+  }
+
+  /// Takes what came too late from the connection and, once this device has what its server has, what was merged
+  /// before it was paired.
+  mutating func gatherNews(at context: EventContext) {
+    if !replica.late.isEmpty {
+      tasks.noteLate(replica.late, connection, at: context)
+      connection.replica.late = []
+    }
+    guard tasks.looksForMerges, connection.isSynced else { return }
+    tasks.looksForMerges = false
+    tasks.noteMergedBefore(connection, at: context)
+  }
 }

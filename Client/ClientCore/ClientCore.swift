@@ -122,7 +122,8 @@ extension ClientCore {
   package mutating func paired(
     _ fresh: Credentials, at context: EventContext, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
-    try connection.paired(fresh, at: context, store: store)
+    tasks.looksForMerges = true
+    return try connection.paired(fresh, at: context, store: store)
   }
 
   /// The device forgot its server; its queues and unsent changes stay.
@@ -466,18 +467,12 @@ extension ClientCore {
     inbox.preferencesChanged(preferences, over: connection, at: context)
   }
 
-  /// Sends the server a question about the device's notifications; the answer comes as `replied`.
-  ///
-  /// - Returns: nil if it cannot be asked now.
-  package mutating func inboxQuestionAsked(_ request: InboxRequest, id: UInt64) -> [Action]? {
-    inbox.questionAsked(request, id: id, over: connection)
-  }
-
   /// Notifies this device's user of the requests and ends of its own agents; the server notifies
   /// all other devices. A driver whose device has a user calls it after every event.
   package mutating func ownNewsFollowing(
     at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
+    gatherNews(at: context)
     guard !tasks.news.isEmpty else { return [] }
     do throws(Replica.Fault) {
       let actions = try inbox.received(tasks.news, connection, at: context, store: store)

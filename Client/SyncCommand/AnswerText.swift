@@ -96,11 +96,19 @@ enum QueueText {
   /// number of its files.
   private static func content(_ message: MessageAnswer, _ style: TextStyle) -> String {
     let count = message.attachments?.count ?? 0
-    let words = message.status.rawValue + (message.withdrawn == true ? ", to be cancelled" : "")
-    let state = message.status == .queued ? "" : "[\(words)] "
+    let state = message.status == .queued ? "" : "[\(words(for: message))] "
     let status = state + (message.merged == true ? "[merged] " : "")
     let files = count == 0 ? "" : "(\(ReceiptText.counted(count, "file"))) "
     return status + later(message, style) + delivery(message) + files + message.content
+  }
+
+  private static func words(for message: MessageAnswer) -> String {
+    switch message.withdrawn {
+    case nil: message.status.rawValue
+    case .cancelled?: "\(message.status.rawValue), to be cancelled"
+    case .stopping?: "stopping"
+    case .hostAway?: "its device is away: it stops when it is back"
+    }
   }
 
   /// Before which time it is not in line; nothing once that has come.
@@ -124,8 +132,13 @@ enum QueueText {
       ("priority", message.priority),
       ("status", message.status.rawValue),
     ]
-    if message.withdrawn == true {
-      fields.append(("stopped", "counts as cancelled unless its agent succeeds"))
+    let end = "it counts as cancelled unless its agent succeeds"
+    switch message.withdrawn {
+    case .cancelled?: fields.append(("cancelled", "as it started: \(end)"))
+    case .stopping?: fields.append(("stopped", "its agent is stopping: \(end)"))
+    case .hostAway?:
+      fields.append(("stopped", "its device is away, and stops its agent when it is back: \(end)"))
+    case nil: break
     }
     if message.position > 0 { fields.append(("position", "\(message.position)")) }
     fields.append(("created", "\(message.createdAt) (\(style.age(message.createdAt)))"))

@@ -88,7 +88,7 @@ extension APIHandlers {
     }
     guard let answer = try await described([view]).first,
       let standing = answer.standing,
-      [SessionAnswer.Standing.merged, .unhosted, .hostAway].contains(standing)
+      [SessionAnswer.Standing.merged, .unhosted, .hostAway, .waiting].contains(standing)
     else { return nil }
     return answer.note
   }
@@ -114,7 +114,7 @@ extension APIHandlers {
       let reasons = queue?.pauseReasons.filter { !$0.isEmpty }.joined(separator: "; ")
       return (.paused, reasons?.isEmpty == false ? reasons : nil)
     }
-    guard let next = queue?.messages.first else {
+    guard let next = try nextMessage(of: view.id), queue?.messages.isEmpty == false else {
       return (.idle, task.flatMap { $0.note.isEmpty ? nil : $0.note })
     }
     guard let host = view.host else {
@@ -125,6 +125,9 @@ extension APIHandlers {
     if client.workspace().waitsForChoice(next.id) {
       return (.merged, try words(for: .merged, of: view, sync))
     }
+    if client.workspace().dispatchState(of: next.id)?.isIncomplete == true {
+      return (.waiting, try words(for: .changeIncomplete, of: view, sync))
+    }
     if sync.isRemoved(host, own: client.deviceID) {
       return (
         .hostAway, "\(name(of: host)) was revoked: cospool session host \(quoted(view)) this"
@@ -133,10 +136,11 @@ extension APIHandlers {
     if sync.devices.contains(where: { $0.id == host && !$0.connected }) {
       return (.hostAway, "\(name(of: host)) is not connected")
     }
-    let now = client.time
-    guard let next = try nextMessage(of: view.id) else { return (.waiting, nil) }
-    let time = max(next.notBefore ?? 0, next.later ?? 0)
-    return (.waiting, time > now ? StartObstacle.wait(of: next, until: time, now: now) : nil)
+    let time = [next.notBefore, next.heldUntil, next.later].compactMap(\.self).max() ?? 0
+    return (
+      .waiting,
+      time > client.time ? try words(for: .notBefore(time), of: view, sync) : nil
+    )
   }
 
   /// A turn that may still run at a device that is away or no longer the host; nil if there is

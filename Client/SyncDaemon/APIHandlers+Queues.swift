@@ -87,6 +87,7 @@ extension APIHandlers {
     for index in answer.messages.indices {
       let id = answer.messages[index].id
       answer.messages[index].delivery = unsent[id]
+      await answer.messages[index].noteAbsence(in: view.session, of: client)
       guard answer.messages[index].merged == true else { continue }
       answer.messages[index].base = try client.contentVersion(of: id).description
     }
@@ -189,6 +190,7 @@ extension APIHandlers {
     api.get("messages/:message") { _, context in
       var answer = try snapshot(of: try message(context))
       answer.delivery = try await unsent().first { $0.id == answer.id }?.delivery
+      await answer.noteAbsence(in: answer.session, of: client)
       var response = CanonicalJSON.response(answer)
       response.headers[.eTag] = answer.base.map { "\"\($0)\"" }
       return response

@@ -168,7 +168,7 @@ struct APIProblem: Error, Equatable {
     case .contentTooLong: .contentTooLarge
     case .blankText, .invalidSessionID, .invalidName, .invalidPosition, .invalidMove,
       .invalidTextRange, .invalidDocument, .invalidAttachment, .versionNotFound, .versionTooLong,
-      .timePassed:
+      .mergedTextBlank, .timePassed:
       .unprocessableContent
     case .persistenceFailed(let fault):
       fault.isDiskFull ? APIProblem.insufficientStorage : .internalServerError

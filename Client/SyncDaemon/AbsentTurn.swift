@@ -1,3 +1,4 @@
+import LocalAPI
 import QueueModel
 import SyncClient
 
@@ -44,5 +45,16 @@ extension SyncStatus {
   /// Whether a device is no longer in the workspace; the server knows the devices.
   func isRemoved(_ device: DeviceID, own: DeviceID) -> Bool {
     state == .connected && device != own && !devices.contains { $0.id == device }
+  }
+}
+
+extension MessageAnswer {
+  /// Says of a message that was stopped whether the device that has it is away, as far as is known.
+  mutating func noteAbsence(in session: SessionID?, of client: QueueClient) async {
+    guard withdrawn == .stopping, let session else { return }
+    let elsewhere = await client.execution.runsElsewhere()[session]
+    let host = elsewhere?.device ?? client.workspace().session(session)?.host
+    let isAway = client.syncStatus().devices.contains { $0.id == host && !$0.connected }
+    if isAway || elsewhere?.awaySince != nil { withdrawn = .hostAway }
   }
 }

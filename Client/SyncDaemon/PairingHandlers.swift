@@ -13,9 +13,14 @@ struct PairingHandlers: RouteHandlers {
   func addRoutes(to api: RouterGroup<Context>) {
     api.post("pair") { request, _ in
       let body = try await decoded(PairServerRequest.self, from: request)
-      return CanonicalJSON.response(
-        try await client.pair(
-          server: body.server, code: body.code, allowsInsecure: body.insecure ?? false))
+      let former = client.syncStatus().server
+      let paired = try await client.pair(
+        server: body.server, code: body.code, allowsInsecure: body.insecure ?? false)
+      // Paired again with the same server, the former one is no way back.
+      let isAnother = former.map { $0 != paired.server } ?? false
+      await note(
+        UndoLabel(kind: .paired, text: paired.server), former: isAnother ? former : nil)
+      return CanonicalJSON.response(paired)
     }
     api.post("pair/code") { request, context in
       let body = try await decodedIfPresent(PairingCodeRequest.self, from: request)
@@ -33,9 +38,13 @@ struct PairingHandlers: RouteHandlers {
     }
     api.post("server/move") { request, _ in
       let body = try await decoded(MoveServerRequest.self, from: request)
-      return CanonicalJSON.response(
-        try await client.moveServer(
-          to: body.server, allowsInsecure: body.insecure ?? false))
+      let former = client.syncStatus().server
+      let moved = try await client.moveServer(
+        to: body.server, allowsInsecure: body.insecure ?? false)
+      if let former, former != moved.server {
+        await note(UndoLabel(kind: .movedServer, text: moved.server), former: former)
+      }
+      return CanonicalJSON.response(moved)
     }
   }
 

@@ -110,7 +110,7 @@ class QueueRow extends HTMLElement {
     this.handle.disabled = state !== 'queued'
     text(this.meta, [
       place.named ? model.sessions.get(place.session)?.name || place.session : null, state === 'queued' || STUCK.includes(state) && !place.named ? null : WORDS[state],
-      message.withdrawn ? 'to be cancelled' : null, message.merged ? 'merged, waits for you' : null, message.priority === 'urgent' ? 'urgent' : null,
+      withdrawalWords(message, place.away), message.merged ? 'merged, waits for you' : null, message.priority === 'urgent' ? 'urgent' : null,
       held ? 'being edited' : null,
       until ? `not before ${time(until)}` : null,
       message.attempts > 1 ? `${message.attempts} attempts` : null,
@@ -424,6 +424,13 @@ class QueueRow extends HTMLElement {
 }
 
 customElements.define('queue-row', QueueRow)
+
+/** What becomes of a message that was withdrawn while it runs; `away` is its device, if that is not connected. */
+function withdrawalWords({ withdrawn }, away) {
+  if (!withdrawn) return null
+  if (withdrawn === 'cancelled') return 'to be cancelled'
+  return away ? `${away} is away: it stops when it is back` : 'stopping'
+}
 
 /** Where a message is that the server does not have; nothing where it has it, or none is to have it. */
 function deliveryWords(message) {

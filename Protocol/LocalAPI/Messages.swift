@@ -207,9 +207,9 @@ package struct MessageAnswer: APIValue {
   /// The texts that were saved for it too late, the earliest first: its agent received `content` before.
   /// Left out if there are none.
   package var late: [EditionAnswer]?
-  /// Whether a user stopped or cancelled it while it runs: unless the attempt succeeds, it counts as
-  /// cancelled. Left out if not.
-  package var withdrawn: Bool?
+  /// How a user stopped or cancelled it while it runs: unless the attempt succeeds, it counts as
+  /// cancelled. Left out if no user did.
+  package var withdrawn: WithdrawalAnswer?
   /// How far it has been sent to the server; left out if the server has it, if there is no server,
   /// and in events.
   package var delivery: Delivery?
@@ -237,7 +237,7 @@ package struct MessageAnswer: APIValue {
     merged = view.isMerged ? true : nil
     editions = view.isMerged ? view.versions.map(EditionAnswer.init) : nil
     late = view.lateVersions.isEmpty ? nil : view.lateVersions.map(EditionAnswer.init)
-    withdrawn = view.isWithdrawn ? true : nil
+    withdrawn = view.withdrawal.map { $0 == .stopped ? .stopping : .cancelled }
   }
 
   package func encode(to encoder: any Encoder) throws {
@@ -266,6 +266,16 @@ package struct MessageAnswer: APIValue {
     try container.encodeIfPresent(delivery, forKey: .delivery)
     try container.encodeIfPresent(base, forKey: .base)
   }
+}
+
+/// How a message was withdrawn that an agent has.
+package enum WithdrawalAnswer: String, Codable, CaseIterable, Sendable {
+  /// It was cancelled as it started: its agent works on.
+  case cancelled
+  /// Its agent was stopped, and stops within seconds; in events, or when its device is back.
+  case stopping
+  /// Its agent was stopped; its device is away, and stops it when it is back.
+  case hostAway
 }
 
 /// How far a message of this device was sent that the server is not known to have.

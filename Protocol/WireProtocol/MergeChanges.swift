@@ -1,14 +1,16 @@
 package import QueueModel
 package import SequenceCRDT
 
-/// Reads out of operations, a batch on the server or a command on its device, which messages they
-/// merged; SPECIFICATION.md, section "Notifications".
+/// Reads out of operations, a batch on the server or a command on its device, which messages wait for a
+/// choice of their text from them on; SPECIFICATION.md, section "Notifications".
 ///
 /// Made with the state before the operations, asked with the state after them. It looks at the
 /// last `WireLimits.batchNewsMax` messages.
 package struct MergeChanges: Sendable {
   /// A message that waits for its person's choice from the operations on.
   package struct Merge: Sendable {
+    /// What every device calls the notification.
+    package var name: OperationID
     package var message: MessageID
     package var session: SessionID
     package var text: String
@@ -16,36 +18,63 @@ package struct MergeChanges: Sendable {
 
   /// The operations that put editions.
   private let saves: [Operation]
+  /// The operations that let a message wait that was merged before, or all of a session.
+  private let returns: [Operation]
   /// The live editions of the messages that waited before.
   private let waited: [MessageID: Set<OperationID>]
+  /// The sessions that existed before, of those that operations keep.
+  private let existed: Set<SessionID>
 
   /// - Complexity: O(operations), and O(texts) of the messages with several editions.
   package init(_ operations: [Operation], before content: Workspace) {
     saves = operations.filter(\.putsEdition)
-    waited = MergeChanges.latest(saves, in: content).keys
-      .reduce(into: [:]) { waited, message in
-        guard content.waitsForChoice(message) else { return }
-        waited[message] = Edition.live(of: message, in: content)?.editions
-      }
+    returns = operations.filter(\.mayBringMergedBack)
+    let known = Set(returns.compactMap { $0.keptSession(in: content) })
+    existed = known.filter { content.host(of: $0) != nil }
+    waited = MergeChanges.waiting(
+      Set(MergeChanges.latest(saves, in: content).keys)
+        .union(MergeChanges.returning(returns, besides: existed, in: content).flatMap(\.messages)),
+      in: content)
   }
 
-  /// They put no edition.
-  package var isEmpty: Bool { saves.isEmpty }
+  /// No message waits by them that did not before.
+  package var isEmpty: Bool { saves.isEmpty && returns.isEmpty }
 
-  /// The merges that make notifications, by the operation that names each: messages that wait for a
-  /// choice afterwards and did not before, or one of whose editions was cleared.
+  /// The merges that make notifications, by the operations that make them: messages that wait for a choice
+  /// afterwards and did not before, or one of whose editions was cleared.
   ///
   /// - Parameter content: the state after the operations.
-  package func merges(after content: Workspace) -> [OperationID: Merge] {
-    var merges: [OperationID: Merge] = [:]
+  package func merges(after content: Workspace) -> [OperationID: [Merge]] {
+    var merges: [OperationID: [Merge]] = [:]
+    var told: Set<MessageID> = []
     for (message, name) in MergeChanges.latest(saves, in: content) {
-      guard let (session, editions) = Edition.live(of: message, in: content),
-        waited[message]?.isSubset(of: editions) != true, content.waitsForChoice(message)
-      else { continue }
-      merges[name] = Merge(
-        message: message, session: session, text: content.text(of: message) ?? "")
+      guard let merge = merge(of: message, name, in: content) else { continue }
+      told.insert(message)
+      merges[name] = [merge]
+    }
+    for (name, messages) in MergeChanges.returning(returns, besides: existed, in: content) {
+      for message in messages where told.count < WireLimits.batchNewsMax && !told.contains(message)
+      {
+        let place = merges[name]?.count ?? 0
+        let subject = RequestID(high: message.high, low: message.low)
+        guard let merge = merge(of: message, name.naming(subject, at: place), in: content) else {
+          continue
+        }
+        told.insert(message)
+        merges[name, default: []].append(merge)
+      }
     }
     return merges
+  }
+
+  private func merge(
+    of message: MessageID, _ name: OperationID, in content: Workspace
+  ) -> Merge? {
+    guard let (session, editions) = Edition.live(of: message, in: content),
+      waited[message]?.isSubset(of: editions) != true, content.waitsForChoice(message)
+    else { return nil }
+    return Merge(
+      name: name, message: message, session: session, text: content.text(of: message) ?? "")
   }
 
   /// The last edition of each message.
@@ -59,10 +88,59 @@ package struct MergeChanges: Sendable {
     }
     return latest
   }
+
+  /// The messages that operations may let wait again.
+  private static func returning(
+    _ returns: [Operation], besides existed: Set<SessionID>, in content: Workspace
+  ) -> [(name: OperationID, messages: [MessageID])] {
+    returns.suffix(WireLimits.batchNewsMax).map { operation in
+      if let message = operation.message(in: content) { return (operation.id, [message]) }
+      guard let session = operation.sessionThatMayWait(besides: existed, in: content) else {
+        return (operation.id, [])
+      }
+      return (operation.id, Edition.merged(in: session, of: content))
+    }
+  }
+
+  private static func waiting(
+    _ messages: Set<MessageID>, in content: Workspace
+  ) -> [MessageID: Set<OperationID>] {
+    messages.reduce(into: [:]) { waited, message in
+      guard content.waitsForChoice(message) else { return }
+      waited[message] = Edition.live(of: message, in: content)?.editions
+    }
+  }
 }
 
 extension Operation {
   fileprivate var putsEdition: Bool {
     if case .addTag(_, .edition, _, _) = body { true } else { false }
+  }
+
+  /// Whether it puts a message back into a queue or into another one, brings a session back, or has its merged
+  /// messages wait.
+  fileprivate var mayBringMergedBack: Bool {
+    switch body {
+    case .addTag(_, .live, _, _), .addTag(_, .exists, _, _), .placeMessage,
+      .setRegister(_, .onMerge, _, _):
+      true
+    default: false
+    }
+  }
+
+  /// The session that it keeps, if it is known.
+  fileprivate func keptSession(in content: Workspace) -> SessionID? {
+    guard case .addTag(let element, .exists, _, _) = body else { return nil }
+    return content.session(introducedBy: element)
+  }
+
+  /// The session all of whose merged messages may wait by it.
+  fileprivate func sessionThatMayWait(
+    besides existed: Set<SessionID>, in content: Workspace
+  ) -> SessionID? {
+    if case .setRegister(let element, .onMerge, _, _) = body {
+      return content.session(introducedBy: element)
+    }
+    return keptSession(in: content).flatMap { existed.contains($0) ? nil : $0 }
   }
 }

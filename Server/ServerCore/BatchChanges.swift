@@ -145,6 +145,14 @@ struct BatchChanges: Sendable {
     let merges = merging.merges(after: content)
     for (index, operation) in operations.enumerated() {
       let replica = operation.id.replica
+      for merge in merges[operation.id] ?? [] {
+        concerned.insert(merge.session)
+        // Whoever saved a text has not seen the other one: its device gets the notification too.
+        news.append(
+          NotificationChange(
+            name: merge.name, event: .messageMerged(text: merge.text), session: merge.session,
+            message: merge.message, milliseconds: wall))
+      }
       if case .setRegister(let element, let field, .text(let text), let fence) = operation.body {
         let piece = Piece(element: element, fence: fence, replica: replica)
         if RegisterField.taskPieces.contains(field) { pieces[piece, default: [:]][field] = text }
@@ -174,13 +182,6 @@ struct BatchChanges: Sendable {
         let session = content.session(introducedBy: element), locked.contains(session)
       {
         unlocked[session] = operation.id
-      } else if let merge = merges[operation.id] {
-        concerned.insert(merge.session)
-        // Whoever saved a text has not seen the other one: its device gets the notification too.
-        news.append(
-          NotificationChange(
-            name: operation.id, event: .messageMerged(text: merge.text), session: merge.session,
-            message: merge.message, milliseconds: wall))
       }
     }
     for (session, name) in unlocked.sorted(by: { $0.key < $1.key })

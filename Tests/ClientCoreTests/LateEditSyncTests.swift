@@ -3,6 +3,7 @@ import QueueModel
 import SequenceCRDT
 import SyncTestSupport
 import Testing
+import WireProtocol
 
 /// A device that was away edits what an agent of another one has got.
 @Suite struct LateEditSyncTests {
@@ -59,9 +60,66 @@ import Testing
     try fleet.pass(60_000)
     for device in fleet.devices {
       let message = try device.core.replica.workspace.message(Self.id)
-      #expect(message.content == "Deploy it" && message.lateVersions.map(\.text) == ["Do not deploy"])
+      #expect(
+        message.content == "Deploy it" && message.lateVersions.map(\.text) == ["Do not deploy"])
     }
     try fleet.expectConvergence()
+  }
+
+  /// The device whose edit came too late notifies its own user once; the others do not.
+  @Test func whoEditedTooLateIsNotified() throws {
+    var fleet = try Fleet(devices: 3)
+    try fleet.start()
+    try fleet.perform(.send("Deploy it", as: 1, in: "a"), on: 0)
+    try fleet.settle()
+    fleet.cut(1)
+    try Self.report(.dispatched, &fleet)
+    try Self.report(.running, &fleet)
+    try fleet.perform(.edit(Self.id, content: "Do not deploy", base: nil), on: 1)
+    try fleet.pass(60_000)
+    for index in fleet.devices.indices {
+      fleet.note(index) { core, context, store in
+        core.ownNewsFollowing(at: context, store: store)
+          + core.ownNewsFollowing(at: context, store: store)
+      }
+      let notices = fleet.devices[index].core.notifications.map(\.notification)
+      #expect(notices.map(\.title) == (index == 1 ? ["Edit Came Too Late"] : []), "\(notices)")
+      #expect(notices.allSatisfy { !$0.awaitsPerson && $0.body.contains("Do not deploy") })
+    }
+    // It stands until its user dismisses it.
+    try fleet.pass(60_000)
+    #expect(fleet.devices[1].core.notifications.count == 1)
+  }
+
+  /// A device that is paired later notifies its user of a message that waits already.
+  @Test func aDevicePairedLaterHearsOfWhatWaits() throws {
+    var fleet = try Fleet(devices: 2)
+    try fleet.start()
+    try fleet.perform(.send("Bump", as: 1, in: "a"), on: 0)
+    try fleet.settle()
+    fleet.cut(0)
+    fleet.cut(1)
+    try fleet.perform(.edit(Self.id, content: "Bump to 1.3", base: nil), on: 0)
+    try fleet.perform(.edit(Self.id, content: "Bump to 2.0", base: nil), on: 1)
+    try fleet.pass(60_000)
+    #expect(try fleet.devices[0].core.replica.workspace.message(Self.id).isMerged)
+    let late = try fleet.addDevice(isPaired: false)
+    try fleet.start(late)
+    try fleet.note(late) { core, context, store in
+      try core.paired(Fleet.credentials(), at: context, store: store)
+        + core.ownNewsFollowing(at: context, store: store)
+    }
+    #expect(fleet.devices[late].core.notifications.isEmpty)
+    try fleet.pass(60_000)
+    fleet.note(late) { core, context, store in
+      core.ownNewsFollowing(at: context, store: store)
+    }
+    let notices = fleet.devices[late].core.notifications.map(\.notification)
+    #expect(notices.map(\.message) == [Self.id] && notices.map(\.category) == [.messageMerged])
+    try fleet.perform(.edit(Self.id, content: "Bump to 2.0", base: nil), on: 0)
+    fleet.follows = true
+    try fleet.pass(60_000)
+    #expect(try !fleet.devices[late].core.replica.workspace.message(Self.id).isMerged)
   }
 
   /// A pause ends what was typed, and the log can tell when.

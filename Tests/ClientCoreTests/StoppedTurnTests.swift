@@ -175,7 +175,7 @@ struct StoppedTurnTests {
     try fleet.settle()
     try StoppedTurnTests.stop(in: &fleet)
     let message = try fleet.devices[1].core.replica.workspace.message(.numbered(1))
-    #expect(message.status == .running && !message.isWithdrawn)
+    #expect(message.status == .running && message.withdrawal == nil)
     #expect(fleet.devices[1].core.replica.record.outbox.isEmpty)
   }
 
@@ -188,7 +188,7 @@ struct StoppedTurnTests {
     try StoppedTurnTests.stop(in: &fleet)
     for index in [1, third] {
       let message = try fleet.devices[index].core.replica.workspace.message(.numbered(1))
-      #expect(message.status == .running && message.isWithdrawn)
+      #expect(message.status == .running && message.withdrawal == .stopped)
     }
   }
 }

@@ -44,6 +44,9 @@ struct UndoNamesTests {
     (UndoLabel.Kind.unpaired, "wss://a.example" as String?, "cospool pair wss://a.example CODE"),
     (.addedPush, "1234", "cospool push remove 1234"),
     (.removedPush, nil, "cospool push add --help"),
+    (.paired, nil, "cospool unpair"),
+    (.paired, "wss://a.example", "cospool pair wss://a.example CODE"),
+    (.movedServer, "wss://a.example", "cospool server move wss://a.example"),
   ])
   func whatADeviceDidNamesWhatReversesIt(
     _ kind: UndoLabel.Kind, _ former: String?, _ command: String

@@ -110,7 +110,53 @@ import WireProtocol
     try scene.perform(.setOnMerge(.named("main"), .wait), on: 0)
     scene.send(from: 0)
     try scene.meet()
+    #expect(scene.received[1].map(\.message) == [Self.id] && scene.standing.count == 2)
+  }
+
+  /// A message that was cancelled, or whose session was deleted, waits again when it is restored.
+  @Test(arguments: [
+    (Command.cancel([id]), Command.restore(id)),
+    (.deleteSession(.named("main")), .undo),
+  ])
+  func whatWaitsAgainIsNewsAgain(_ end: Command, _ back: Command) throws {
+    var scene = try Scene()
+    try scene.merge()
+    let first = scene.received[1].map(\.name)
+    try scene.perform(end, on: 0)
+    scene.send(from: 0)
+    try scene.meet()
+    #expect(scene.standing.isEmpty && scene.received[1].map(\.name) == first)
+    try scene.perform(back, on: 0)
+    scene.send(from: 0)
+    try scene.meet()
+    try #require(try scene.pair.host.workspace.message(Self.id).isMerged)
+    #expect(scene.received.map(\.count) == [2, 2] && Set(scene.received[1].map(\.name)).count == 2)
+    #expect(
+      scene.received[0].map(\.name) == scene.received[1].map(\.name) && scene.standing.count == 2)
+  }
+
+  /// Several messages of one session have names of their own.
+  @Test func allMessagesThatBeginToWaitAreNews() throws {
+    var scene = try Scene()
+    let other = MessageID(high: 1, low: 2)
+    var send = Command.Send(session: .named("main"), id: other, text: "test 1")
+    send.requeuesThread = false
+    try scene.perform(.send(send), on: 0)
+    try scene.perform(.setOnMerge(.named("main"), .run), on: 0)
+    scene.send(from: 0)
+    try scene.meet()
+    scene.received = [[], []]
+    for device in 0...1 {
+      let command = Command.edit(other, content: "test 1.\(device)", base: nil)
+      try scene.perform(command, on: device)
+    }
+    try scene.merge()
     #expect(scene.received == [[], []])
+    try scene.perform(.setOnMerge(.named("main"), .wait), on: 0)
+    scene.send(from: 0)
+    try scene.meet()
+    #expect(Set(scene.received[1].map(\.message)) == [Self.id, other])
+    #expect(Set(scene.received[1].map(\.name)).count == 2)
   }
 
   @Test(arguments: [

@@ -61,6 +61,28 @@ import Testing
     }
   }
 
+  /// A device that is not the host says what it knows of the next message.
+  @Test func anotherHostsHoldIsNamed() async throws {
+    let directory = try TemporaryDirectory()
+    defer { directory.remove() }
+    let api = try await RunningDaemon.api(directory: directory)
+    let session = try SessionID("s")
+    let id = MessageID(high: 1, low: 1)
+    func note(after command: Command) async throws -> String? {
+      _ = try await api.client.perform(command)
+      return try await api.shownQueue(session).note
+    }
+    let message = Command.Send(session: session, id: id, text: "look")
+    #expect(try await note(after: .send(message))?.contains("session host s this") == true)
+    #expect(try await note(after: .setHost(session, DeviceID(high: 9, low: 9))) == nil)
+    let soon = api.client.time + 600_000
+    #expect(try await note(after: .hold(id, soon)) == "00000000 is on hold while it is edited")
+    #expect(try await note(after: .hold(id, nil)) == nil)
+    let later = try await note(after: .setLater(id, soon))
+    #expect(later?.hasSuffix("To start it now: cospool queue start 00000000") == true)
+    await api.client.close()
+  }
+
   /// A message for later says until when; the messages behind it start.
   @Test func whatIsForLaterSaysUntilWhen() async throws {
     try await RunningDaemon.run { daemon in

@@ -192,6 +192,8 @@ extension ConnectionMachine {
     }
     // The log has new numbers.
     if rebuilds != replica.rebuilds { live.window.voidFlights(alreadyAnswered: 0) }
+    let settled = LateText.messages(settledBy: operations, in: replica.workspace)
+    if !settled.isEmpty { replica.noteLate(among: settled) }
     return received(touched, changes.prefix, live, at: context, store: store)
   }
 
@@ -241,6 +243,7 @@ extension ConnectionMachine {
     }
     let base = Replica.Base(image: image, prefix: part.prefix)
     let repairs = replica.record.repairs
+    let before = replica.workspace
     var touched = noteRanTexts(
       try replica.keepRanTexts(before: base, wall: time(at: context), at: context, store: store))
     guard let installed = try replica.install(base, at: corrected(context), store: store) else {
@@ -248,6 +251,7 @@ extension ConnectionMachine {
         + (try offerState(live, at: context, store: store))
     }
     touched.formUnion(installed)
+    replica.noteLate(since: before)
     live.window.voidFlights(alreadyAnswered: 0)
     let actions = received(touched, part.prefix, live, at: context, store: store)
     guard repairs != replica.record.repairs else { return actions }

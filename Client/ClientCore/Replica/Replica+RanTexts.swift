@@ -51,4 +51,17 @@ extension Replica {
       try RanText.keep(texts, in: &workspace, context)
     }
   }
+
+  /// Notes which texts of this device's user came too late for an agent.
+  mutating func noteLate(among ids: Set<MessageID>) {
+    late += LateText.saved(on: record.device, in: workspace, among: ids)
+  }
+
+  /// Notes which of them came too late since an earlier state.
+  ///
+  /// - Complexity: O(messages).
+  mutating func noteLate(since before: Workspace) {
+    let known = Set(LateText.saved(on: record.device, in: before))
+    late += LateText.saved(on: record.device, in: workspace).filter { !known.contains($0) }
+  }
 }

@@ -27,6 +27,8 @@ package struct Replica: Sendable {
   var latestLocal: StoredOperations?
   /// When a user last typed; nil if that was before this opening.
   var typedAt: Int64?
+  /// Texts of this device's user that came too late for an agent, and that no notification has.
+  var late: [LateText] = []
 
   /// Why a replica failed; nothing changed.
   package enum Fault: Error, Hashable, Sendable {

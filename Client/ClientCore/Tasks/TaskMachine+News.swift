@@ -34,13 +34,53 @@ extension TaskMachine {
     let changes = MergeChanges(operations, before: before)
     guard !changes.isEmpty else { return }
     let merges = changes.merges(after: connection.replica.workspace)
-    for (name, merge) in merges.sorted(by: { $0.key < $1.key }) {
-      news.append(
+    for merge in merges.sorted(by: { $0.key < $1.key }).flatMap(\.value) {
+      note(
         InboxNotification(
-          position: 0, name: name, event: .messageMerged(text: merge.text), isMissed: false,
+          position: 0, name: merge.name, event: .messageMerged(text: merge.text), isMissed: false,
           session: merge.session, request: nil, message: merge.message,
           milliseconds: connection.time(at: context)))
     }
+  }
+
+  /// Keeps that messages wait for a choice that were merged before this device was paired: the server told the
+  /// others of them.
+  mutating func noteMergedBefore(_ connection: ConnectionMachine, at context: EventContext) {
+    let workspace = connection.replica.workspace
+    for (session, message) in Edition.awaitChoice(in: workspace) {
+      guard let edition = Edition.live(of: message, in: workspace)?.editions.max() else { continue }
+      let subject = RequestID(high: message.high, low: message.low)
+      note(
+        InboxNotification(
+          position: 0, name: edition.naming(subject, at: 1),
+          event: .messageMerged(text: workspace.text(of: message) ?? ""), isMissed: false,
+          session: session, request: nil, message: message,
+          milliseconds: connection.time(at: context)))
+    }
+  }
+
+  /// Keeps that texts which this device's user saved came too late for an agent. Only its own user does not know
+  /// that: nothing of it travels.
+  mutating func noteLate(
+    _ texts: [LateText], _ connection: ConnectionMachine, at context: EventContext
+  ) {
+    for late in texts {
+      let subject = RequestID(high: late.message.high, low: ~late.message.low)
+      let id = late.message.description.prefix(8)
+      let body =
+        "The agent of message \(id) had started with the earlier text; the message shows both."
+        + (late.text.map { "\n\($0)" } ?? "")
+      note(
+        InboxNotification(
+          position: 0, name: late.edition.naming(subject, at: 1), category: .messageMerged,
+          isMissed: false, session: late.session, milliseconds: connection.time(at: context),
+          title: "Edit Came Too Late",
+          body: body.cut(toUTF8Bytes: WireLimits.notificationBodyBytesMax)))
+    }
+  }
+
+  private mutating func note(_ notification: InboxNotification) {
+    news.append(notification)
     news = Array(news.suffix(TaskMachine.newsMax))
   }
 }

@@ -130,6 +130,8 @@ struct TaskMachine: Sendable {
   var asked: TransportID?
   /// Events of its own agents for this device's user, the latest last; bounded.
   var news: [InboxNotification] = []
+  /// Whether this device was paired, and has not looked yet at what was merged before.
+  var looksForMerges = false
   /// The number of refused, invalid moves of tasks.
   var illegalMoves = 0
   /// When something must be done, on the clock that never steps.

@@ -6,8 +6,8 @@ extension ClientQueues {
   /// - Parameter base: the content that the user saw; later versions keep waiting. nil is the
   ///   present content.
   /// - Returns: as `edit`.
-  /// - Throws: as `edit`; `.queue(.messageNotMerged)`, `.queue(.versionNotFound)` and
-  ///   `.queue(.versionTooLong)` if there is no such text.
+  /// - Throws: as `edit`; `.queue(.messageNotMerged)`, `.queue(.versionNotFound)`,
+  ///   `.queue(.versionTooLong)` and `.queue(.mergedTextBlank)` if there is no such text.
   public func resolve(
     _ id: MessageID, taking choice: VersionChoice, base: EditBase? = nil
   ) async throws(ClientError) -> (receipt: CommandReceipt, isConfirmed: Bool) {

@@ -67,6 +67,9 @@ extension QueueCommands {
         throw QueueError.messageNotMerged(id: shown.id.description)
       }
       if take == "merged" {
+        guard !shown.content.allSatisfy(\.isWhitespace) else {
+          throw QueueError.mergedTextBlank(id: shown.id.description)
+        }
         source = "the merged text"
         return shown.content
       }

@@ -55,7 +55,8 @@ extension CommandAuthor {
     return time
   }
 
-  /// Withdraws a message, unless this attempt at it has ended or a later one has begun.
+  /// Withdraws a message and says that its agent is to stop, unless this attempt at it has ended or a later one
+  /// has begun.
   mutating func stop(
     _ attempt: UInt16, at id: MessageID
   ) throws(QueueError) -> CommandOutcome.Notice {
@@ -66,7 +67,12 @@ extension CommandAuthor {
     let isOver = run.map {
       $0.attempt > attempt || $0.attempt == attempt && !$0.phase.isInFlight
     }
-    guard message.element.has(.live), isOver != true else { return .unchanged }
+    guard message.element.has(.live), isOver != true,
+      let reference = message.element.references.first
+    else { return .unchanged }
+    emit(
+      .setRegister(
+        element: reference, field: .stopped, value: .number(UInt64(attempt)), stamp: stamp))
     withdraw(id)
     return .done
   }

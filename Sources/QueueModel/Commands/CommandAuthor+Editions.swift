@@ -22,8 +22,17 @@ extension CommandAuthor {
     let clears = seen.filter(live.contains)
     // Who saves a merged text as it is has looked at it.
     guard !isUnchanged || (clears.count >= 2 && message.isMerged) else { return nil }
-    return PendingEdition(
-      note: Edition(of: content, milliseconds: context.time).note, clears: clears)
+    var edition = Edition(of: content, milliseconds: context.time)
+    let chosen = message.editions.first {
+      clears.contains($0.id) && Edition(note: $0.note).holds(content)
+    }
+    if let chosen {
+      // Who takes another one's text has not written it.
+      let writer = workspace.device(of: chosen.id.replica)?.name
+      let own = workspace.device(of: context.replica)?.name
+      edition.author = Edition(note: chosen.note).put(by: own, of: writer).author
+    }
+    return PendingEdition(note: edition.note, clears: clears)
   }
 
   mutating func emit(_ edition: PendingEdition, of addition: OperationID) {
@@ -73,18 +82,18 @@ extension CommandAuthor {
 extension UndoValue {
   /// What takes an edition back: the names of those that a change put, and those that it cleared.
   ///
-  /// - Parameter device: the name of the device that made an operation, which whoever puts it again says.
+  /// - Parameter workspace: knows the devices that made them, which whoever puts them again says.
   init?(
     ofEditions before: [WorkspaceImage.Tag], _ after: [WorkspaceImage.Tag],
-    by device: (ReplicaID) -> String?
+    in workspace: Workspace
   ) {
     let taken = after.filter { tag in !before.contains { $0.id == tag.id } }
     let gone = before.filter { tag in !after.contains { $0.id == tag.id } }
     guard !taken.isEmpty || !gone.isEmpty else { return nil }
     self = .files(
-      taken: taken.map { Edition(note: $0.note).shortNote },
+      taken: taken.map { $0.shortNote(in: workspace) },
       given: gone.map {
-        Edition(note: $0.note).put(by: nil, of: device($0.id.replica)).note
+        Edition(note: $0.note).put(by: nil, of: workspace.device(of: $0.id.replica)?.name).note
       })
   }
 }

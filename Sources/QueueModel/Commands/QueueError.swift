@@ -50,6 +50,8 @@ public enum QueueError: Error, Hashable, Sendable {
   case versionNotFound(number: Int, count: Int)
   /// A version of a merged message is too long to be kept, so it cannot be chosen.
   case versionTooLong(number: Int, bytes: Int, id: String)
+  /// Nothing is left of a merged text, so it cannot be chosen.
+  case mergedTextBlank(id: String)
   /// A task cannot come from its present state into the one reported (S4-47).
   case illegalTaskMove(session: String, move: TaskMoveError)
   /// A stretch of a message's text that is not there.
@@ -100,6 +102,7 @@ public enum QueueError: Error, Hashable, Sendable {
     case .messageNotMerged: "messageNotMerged"
     case .versionNotFound: "versionNotFound"
     case .versionTooLong: "versionTooLong"
+    case .mergedTextBlank: "mergedTextBlank"
     case .illegalTaskMove: "illegalTaskMove"
     case .invalidTextRange: "invalidTextRange"
     case .invalidDocument: "invalidDocument"
@@ -176,6 +179,9 @@ extension QueueError: CustomStringConvertible {
     case .versionTooLong(let number, let bytes, let id):
       "Version \(number) of message \(id) has \(bytes) bytes, and versions of more than "
         + "\(Limits.editionBytesMax) bytes are not kept. Choose merged, or edit the message."
+    case .mergedTextBlank(let id):
+      "The merged text of message \(id) is blank, and an agent gets no blank prompt. Choose a version by its "
+        + "number, or edit the message."
     case .illegalTaskMove(let session, let move):
       "The task of \(session) cannot change this way: \(move)"
     case .invalidTextRange(let first, let last, let count):

@@ -264,6 +264,8 @@ public struct RegisterField: RawRepresentable, Hashable, Comparable, Sendable {
   /// The time before which a message is not in line, because a user wants it later: a number, as
   /// `notBefore`. The messages behind it may start meanwhile.
   public static let later = RegisterField(rawValue: 15)
+  /// Which attempt at a message somebody stopped last: a number.
+  public static let stopped = RegisterField(rawValue: 16)
   /// How far the latest attempt at a message has come: text, fenced, see `Run`.
   public static let run = RegisterField(rawValue: 128)
   /// A user's decision about a failed attempt at a message: a number, fenced, see `Resolution`.

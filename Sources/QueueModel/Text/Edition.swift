@@ -67,9 +67,13 @@ package struct Edition: Hashable, Sendable {
   /// UTF-8 bytes of a name that are kept.
   private static let authorBytesMax = 255
 
-  /// The time, the length and the digest: a name for it, whoever puts it.
-  var shortNote: String {
+  /// The time, the author, the length and the digest: a name for it, whichever device puts it. Two devices may
+  /// save one text in one millisecond.
+  ///
+  /// - Parameter name: the author's device.
+  func shortNote(by name: String?) -> String {
     var short = Edition(milliseconds: milliseconds, text: text)
+    short.author = name
     if case .whole(let content) = text {
       short.text = .long(bytes: content.utf8.count, digest: Edition.digest(of: content))
     }
@@ -165,13 +169,18 @@ extension MessageView {
   /// The text that a choice stands for.
   ///
   /// - Parameter base: what its person saw: a number counts the versions of then. nil is all there is.
-  /// - Throws: `QueueError.messageNotMerged`, `.versionNotFound`, or `.versionTooLong` of one that is not
-  ///   kept.
+  /// - Throws: `QueueError.messageNotMerged`, `.versionNotFound`, `.versionTooLong` of one that is not kept, or
+  ///   `.mergedTextBlank`.
   public func text(
     choosing choice: VersionChoice, among base: EditBase? = nil
   ) throws(QueueError) -> String {
     guard isMerged else { throw .messageNotMerged(id: id.description) }
-    guard case .version(let number) = choice else { return content }
+    guard case .version(let number) = choice else {
+      guard !content.trimmedOfWhitespace().isEmpty else {
+        throw .mergedTextBlank(id: id.description)
+      }
+      return content
+    }
     let versions = versions.filter { base?.editions.contains($0.id) ?? true }
     guard versions.indices.contains(number - 1) else {
       throw .versionNotFound(number: number, count: versions.count)
@@ -273,7 +282,7 @@ extension [WorkspaceImage.Tag] {
       .compactMap { id, edition in
         let untimed = Edition(milliseconds: 0, text: edition.text)
         guard edition.wholeText == nil || edition.choosableText != nil,
-          seen.insert(untimed.shortNote).inserted
+          seen.insert(untimed.shortNote(by: nil)).inserted
         else { return nil }
         var version = MessageVersion(
           text: nil, bytes: 0, device: edition.author ?? device(id.replica)?.name,
@@ -281,6 +290,14 @@ extension [WorkspaceImage.Tag] {
         version.id = id
         return version.holding(edition.text)
       }
+  }
+}
+
+extension WorkspaceImage.Tag {
+  /// The short note of this edition with the device that saved it.
+  func shortNote(in workspace: Workspace) -> String {
+    let edition = Edition(note: note)
+    return edition.shortNote(by: edition.author ?? workspace.device(of: id.replica)?.name)
   }
 }
 

@@ -8,6 +8,56 @@ extension Workspace {
   package func waitsForChoice(_ id: MessageID) -> Bool { ShownMessage.waits(id, in: self) }
 }
 
+/// A text that a device's user saved for a message whose agent had started with another one.
+package struct LateText: Hashable, Sendable {
+  package var message: MessageID
+  package var session: SessionID
+  /// Its edition.
+  package var edition: OperationID
+  /// nil if it is not kept whole.
+  package var text: String?
+}
+
+extension LateText {
+  /// The texts that a device's user saved too late.
+  ///
+  /// - Parameter ids: where to look; nil for everywhere.
+  /// - Complexity: O(ids and their texts).
+  package static func saved(
+    on device: DeviceID, in workspace: Workspace, among ids: Set<MessageID>? = nil
+  ) -> [LateText] {
+    let messages =
+      ids.map { $0.sorted().compactMap(workspace.shownMessage) }
+      ?? workspace.heads.map(\.key).sorted().flatMap(workspace.shownMessages(of:))
+    return messages.filter(\.hasStarted).flatMap { message -> [LateText] in
+      let editions = message.editions
+      guard !editions.isEmpty else { return [] }
+      let text = message.text()
+      return editions.compactMap { tag in
+        let edition = Edition(note: tag.note)
+        guard edition.attempt == nil, edition.author == nil, !edition.holds(text),
+          workspace.device(of: tag.id.replica)?.id == device
+        else { return nil }
+        return LateText(
+          message: message.id, session: message.session, edition: tag.id, text: edition.wholeText)
+      }
+    }
+  }
+
+  /// The messages for which operations keep what their agents got.
+  package static func messages(
+    settledBy operations: [Operation], in workspace: Workspace
+  ) -> Set<MessageID> {
+    Set(
+      operations.compactMap { operation in
+        guard case .addTag(_, .edition, _, let note) = operation.body,
+          Edition(note: note).attempt != nil
+        else { return nil }
+        return operation.message(in: workspace)
+      })
+  }
+}
+
 extension ShownMessage {
   fileprivate static func waits(_ id: MessageID, in workspace: Workspace) -> Bool {
     guard let message = workspace.shownMessage(id), message.stands,
@@ -23,6 +73,26 @@ extension Edition {
     of id: MessageID, in workspace: Workspace
   ) -> (session: SessionID, editions: Set<OperationID>)? {
     workspace.shownMessage(id).map { ($0.session, Set($0.editions.map(\.id))) }
+  }
+
+  /// The merged messages that stand in a session's queue, in its order, whether they wait or not; none of a
+  /// session that is deleted.
+  ///
+  /// - Complexity: O(messages of the session), and O(texts) of those with several editions.
+  package static func merged(in session: SessionID, of workspace: Workspace) -> [MessageID] {
+    guard workspace.head(of: session)?.exists == true else { return [] }
+    return workspace.standingMessages(of: session).filter(\.isMerged).map(\.id)
+  }
+
+  /// The messages of all sessions that wait until somebody chooses their text.
+  ///
+  /// - Complexity: as `merged`, of all sessions.
+  package static func awaitChoice(
+    in workspace: Workspace
+  ) -> [(session: SessionID, message: MessageID)] {
+    workspace.heads.map(\.key).sorted().flatMap { session in
+      merged(in: session, of: workspace).filter(workspace.waitsForChoice).map { (session, $0) }
+    }
   }
 }
 

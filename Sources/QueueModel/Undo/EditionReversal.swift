@@ -16,7 +16,7 @@ struct EditionReversal {
     }
     let content = primary.text.string
     let live = state.element.tags[.edition]?.tags ?? []
-    let rest = live.besides(taken)
+    let rest = live.besides(taken, in: author.workspace)
     let kept = Set(rest.map(\.id))
     var clears = live.map(\.id).filter { !kept.contains($0) }
     var notes = given

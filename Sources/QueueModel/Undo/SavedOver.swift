@@ -16,14 +16,14 @@ struct SavedOver {
     let live = workspace.shownMessage(message)?.editions ?? []
     guard let step, case .files(let taken, let given) = step.value, !taken.isEmpty else {
       // A stretch of typing that is open ends, with an edition, before it is undone.
-      return entry.typing == nil && !live.isEmpty && !live.contains(where: isOwn)
+      return entry.typing == nil && !live.isEmpty && !live.contains { isOwn($0, in: workspace) }
     }
-    let rest = live.besides(taken)
+    let rest = live.besides(taken, in: workspace)
     guard rest.count == live.count else {
       return given.isEmpty && entry.isRewritten && rest.count > 1 && rest.oneText == nil
     }
     return step.isOvertaken || later.contains(step.field)
-      || !live.isEmpty && !live.contains(where: isOwn)
+      || !live.isEmpty && !live.contains { isOwn($0, in: workspace) }
   }
 
   /// Whether the letters make what the change saved, and no one saved anything else.
@@ -32,13 +32,13 @@ struct SavedOver {
       let tag = shown.editions.first, let step, case .files(let taken, _) = step.value
     else { return false }
     let edition = Edition(note: tag.note)
-    return taken.contains(edition.shortNote) && edition.holds(shown.letters())
+    return taken.contains(tag.shortNote(in: workspace)) && edition.holds(shown.letters())
   }
 
   /// Whether an undo leaves the text of the message as somebody else saved it.
   func leavesText(from before: Workspace, to after: Workspace) -> Bool {
     guard let old = before.shownMessage(message), let new = after.shownMessage(message),
-      !old.editions.allSatisfy(isOwn), !old.isMerged, !new.isMerged
+      !old.editions.allSatisfy({ isOwn($0, in: before) }), !old.isMerged, !new.isMerged
     else { return false }
     return old.text().utf8.elementsEqual(new.text().utf8)
   }
@@ -48,9 +48,8 @@ struct SavedOver {
     entry.steps.first { $0.field == UndoField(element: .message(message), part: .tags(.edition)) }
   }
 
-  private func isOwn(_ tag: WorkspaceImage.Tag) -> Bool {
-    let edition = Edition(note: tag.note)
-    return edition.author == nil && own.contains(edition.shortNote)
+  private func isOwn(_ tag: WorkspaceImage.Tag, in workspace: Workspace) -> Bool {
+    Edition(note: tag.note).author == nil && own.contains(tag.shortNote(in: workspace))
   }
 }
 
@@ -70,8 +69,8 @@ extension UndoHistory {
 
 extension [WorkspaceImage.Tag] {
   /// The editions without those of some short notes.
-  func besides(_ notes: [String]) -> Self {
-    notes.isEmpty ? self : filter { !notes.contains(Edition(note: $0.note).shortNote) }
+  func besides(_ notes: [String], in workspace: Workspace) -> Self {
+    notes.isEmpty ? self : filter { !notes.contains($0.shortNote(in: workspace)) }
   }
 
   /// The text that all of these editions hold; nil if there is none, or it is not kept whole.

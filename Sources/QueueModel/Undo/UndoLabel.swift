@@ -72,6 +72,10 @@ public struct UndoLabel: Hashable, Sendable, CustomStringConvertible {
     case addedPush
     /// Had none pushed there any more.
     case removedPush
+    /// Paired this device with a server.
+    case paired
+    /// Gave this device its server's new address.
+    case movedServer
   }
 
   /// Unicode scalars of a message's text that a label holds, at most.
@@ -145,6 +149,8 @@ public struct UndoLabel: Hashable, Sendable, CustomStringConvertible {
     case .answered: return (text ?? "answering a request") + place
     case .chosen: return "choosing the text of \(message)" + place
     case .unpaired: return "unpairing this device"
+    case .paired: return "pairing this device with \(text ?? "a server")"
+    case .movedServer: return "following the server to \(text ?? "another address")"
     case .addedPush: return "adding the push address \(text ?? "of this device")"
     case .removedPush: return "removing the push address \(text ?? "of this device")"
     }

@@ -126,7 +126,7 @@ struct UndoRecorder {
       case .attachment: return isIntroduced ? nil : files(before, after)
       case .edition:
         guard !isIntroduced else { return nil }
-        return UndoValue(ofEditions: before, after) { workspace.device(of: $0)?.name }
+        return UndoValue(ofEditions: before, after, in: workspace)
       default: return notes(before, after, tag)
       }
     case .register(let before):

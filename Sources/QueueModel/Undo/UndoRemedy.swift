@@ -99,6 +99,10 @@ extension UndoEntry {
         former.map { set + ($0.hasPrefix("-") ? " -- " : " ") + $0.quotedWord }
           ?? ShellLine.session("draft clear", session))
     case .unpaired: return .needsCommand(ShellLine.line("pair", [former ?? "SERVER", "CODE"]))
+    case .paired:
+      return .needsCommand(former.map { ShellLine.line("pair", [$0, "CODE"]) } ?? "cospool unpair")
+    case .movedServer:
+      return .needsCommand(ShellLine.line("server move", [former ?? "SERVER"]))
     case .addedPush:
       return former.map { .needsCommand(ShellLine.line("push remove", [$0])) }
         ?? .final(remedy: nil)

@@ -109,7 +109,7 @@ extension UndoStep {
   func isLive(in workspace: Workspace) -> Bool {
     guard case .files(let taken, _) = value else { return false }
     let tags = workspace.elementState(field.element)?.tags[.edition]?.tags ?? []
-    return tags.besides(taken).count < tags.count
+    return tags.besides(taken, in: workspace).count < tags.count
   }
 }
 

@@ -57,6 +57,8 @@ public enum HistoryAction: Hashable, Sendable {
   case moved
   /// The message was cancelled.
   case cancelled
+  /// The agent that has the message was stopped.
+  case stopped
   /// The message was restored.
   case restored
   /// The message got this priority.
@@ -117,6 +119,7 @@ public enum HistoryAction: Hashable, Sendable {
     case .merged: "merged"
     case .moved: "moved"
     case .cancelled: "cancelled"
+    case .stopped: "stopped"
     case .restored: "restored"
     case .setPriority: "setPriority"
     case .paused: "paused"
@@ -162,6 +165,7 @@ extension HistoryAction: CustomStringConvertible {
       "edited the text, +\(inserted) −\(deleted), which was merged with another version"
     case .moved: "moved it"
     case .cancelled: "cancelled it"
+    case .stopped: "stopped its agent"
     case .restored: "restored it"
     case .setPriority(let priority): "made it \(priority.name)"
     case .paused(let reason): reason.isEmpty ? "paused the queue" : "paused the queue: \(reason)"

@@ -18,8 +18,10 @@ private struct OperationHistory {
   init(of operations: [Operation], in workspace: Workspace) {
     self.workspace = workspace
     let notes = TimeNotes(in: operations)
+    let tidied = operations.tidied(in: workspace)
     for (index, operation) in operations.enumerated() {
-      let isMark = operation.marksAChange || operations.endsTyping(at: index)
+      let isMark =
+        operation.marksAChange || operations.endsTyping(at: index) || tidied.contains(index)
       if isMark, let range = operation.range {
         // What stands behind it may belong to what stands before it.
         if let last = entries.last?.operations, last.replica == range.replica,
@@ -239,6 +241,7 @@ extension HistoryAction {
     case (.notBefore, .number(let time)), (.heldUntil, .number(let time)),
       (.later, .number(let time)):
       self = .postponed(until: Int64(clamping: time))
+    case (.stopped, .number): self = .stopped
     default: self = .unknown
     }
   }
@@ -282,7 +285,9 @@ extension HistoryEntry {
       entry.action = next.action
       entry.message = next.message
       entry.isSignOfLife = false
-    case (.restored, .addedSession) where session == next.session: break
+    case (.restored, .addedSession) where session == next.session,
+      (.stopped, .cancelled) where message == next.message:
+      break
     case (.task(.processing, _, _), .task(.processing, _, _)) where session == next.session:
       entry.action = next.action
     case (.movedThread, .queuedThread), (.removedThread, .queuedThread):

@@ -40,8 +40,11 @@ extension ShownMessage {
 
   /// Whether it stands in its queue, if its session exists.
   var stands: Bool { runState.stands(isLive: has(.live)) }
-  /// Whether somebody withdrew it while an attempt is in flight.
-  var isWithdrawn: Bool { runState.isInFlight && !has(.live) }
+  /// How somebody withdrew it while an attempt is in flight; nil if no user did.
+  var withdrawal: Withdrawal? {
+    guard runState.isInFlight, !has(.live) else { return nil }
+    return register(.stopped) == .number(UInt64(runState.run?.attempt ?? 0)) ? .stopped : .cancelled
+  }
   var priority: Priority { Priority(register(.priority)) }
   var notBefore: Int64? { register(.notBefore)?.milliseconds }
   var heldUntil: Int64? { register(.heldUntil)?.milliseconds }

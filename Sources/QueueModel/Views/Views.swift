@@ -35,9 +35,9 @@ public struct MessageView: Hashable, Sendable, Identifiable {
   /// Until when it is not in line, because a user wants it later, in milliseconds since 1970; the
   /// time may have passed.
   public var later: Int64?
-  /// Whether a user withdrew or stopped it while it runs: unless the attempt succeeds, it counts as
-  /// cancelled.
-  public var isWithdrawn = false
+  /// How a user withdrew it while it runs: unless the attempt succeeds, it counts as cancelled. nil if none
+  /// did.
+  public var withdrawal: Withdrawal?
   var saved = SavedTexts()
 
   /// The texts that were saved apart and merged, the earliest first, until a user has checked them;
@@ -50,6 +50,14 @@ public struct MessageView: Hashable, Sendable, Identifiable {
   public var lateVersions: [MessageVersion] { saved.late }
   /// Whether it waits for a look at its merged text, of which `versions` has all that can be taken.
   public var isMerged: Bool { saved.isMerged }
+}
+
+/// How a message was withdrawn that an agent has.
+public enum Withdrawal: Hashable, Sendable {
+  /// It was cancelled as it started: its agent works on.
+  case cancelled
+  /// Its agent was stopped: it stops within seconds, or when its device is back.
+  case stopped
 }
 
 /// What a message shows beside its content.

@@ -1,0 +1,47 @@
+import QueueModel
+import SequenceCRDT
+import SyncTestSupport
+import Testing
+
+/// What views and the log say of a message that is withdrawn while it runs.
+@Suite struct WithdrawalShownTests {
+  private static let id = MessageID.numbered(1)
+
+  private func started() throws -> TestDevice {
+    var device = TestDevice(1)
+    try device.perform(.send("Deploy", as: 1, in: "s"))
+    try device.perform(.reportRun(Self.id, run(1, .running, device)))
+    return device
+  }
+
+  private func run(_ attempt: UInt16, _ phase: RunPhase, _ device: TestDevice) -> Run {
+    Run(token: 1, attempt: attempt, phase: phase, milliseconds: device.now)
+  }
+
+  @Test func aStopIsShownAsOneUntilTheAttemptEnds() throws {
+    var device = try started()
+    let outcome = try device.perform(.stopAttempt(Self.id, attempt: 1))
+    #expect(try device.workspace.message(Self.id).withdrawal == .stopped)
+    #expect(device.workspace.history(of: outcome.operations).map(\.action) == [.stopped])
+    try device.perform(.reportRun(Self.id, run(1, .cancelled, device)))
+    let message = try device.workspace.message(Self.id)
+    #expect(message.withdrawal == nil && message.status == .cancelled)
+    // The next attempt is not stopped by that.
+    try device.perform(.restore(Self.id))
+    try device.perform(.reportRun(Self.id, run(2, .running, device)))
+    #expect(try device.workspace.message(Self.id).withdrawal == nil)
+  }
+
+  /// Who cancelled a message apart from its start has stopped no agent.
+  @Test func aCancelThatMeetsAStartIsNoStop() throws {
+    var host = TestDevice(1)
+    try host.perform(.send("Deploy", as: 1, in: "s"))
+    var other = TestDevice(2, now: host.now)
+    try other.merge(host.made)
+    try host.perform(.reportRun(Self.id, run(1, .running, host)))
+    try other.perform(.cancel([Self.id]))
+    try host.merge(other.made)
+    let message = try host.workspace.message(Self.id)
+    #expect(message.status == .running && message.withdrawal == .cancelled)
+  }
+}
