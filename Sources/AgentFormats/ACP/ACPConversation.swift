@@ -120,7 +120,7 @@ package struct ACPConversation: Sendable {
     }
   }
 
-  /// What is told before the prompt is the past.
+  /// Lines before the prompt report the past.
   private func logged(_ line: [UInt8]) -> [ACPStep] {
     if case .prompting = phase { [.wrote(line + [UInt8(ascii: "\n")])] } else { [] }
   }
@@ -197,7 +197,7 @@ package struct ACPConversation: Sendable {
     case (.initializing, Own.initialize): return initialized(result, error)
     case (.opening(let loaded), Own.session): return opened(loaded, result, error)
     case (.prompting, Own.prompt): return ended(result, error)
-    default: return [.said(.problem("The agent answered what nobody asked."))]
+    default: return [.said(.problem("The agent answered a request that does not exist."))]
     }
   }
 
@@ -224,7 +224,7 @@ package struct ACPConversation: Sendable {
     var method = "session/new"
     var loaded: String?
     if let conversation = turn.conversation {
-      // Without the past, where there is a choice.
+      // Resuming repeats no past.
       if case .object = abilities?["sessionCapabilities"]?["resume"] {
         method = "session/resume"
         loaded = conversation

@@ -6,7 +6,7 @@ package struct ACPForm: Hashable, Sendable {
     case number
     case integer
     case boolean
-    /// One of these values; what stands for each.
+    /// One of these values.
     case one([Choice])
     /// Any of them.
     case several([Choice])

@@ -138,7 +138,7 @@ struct ACPRequests: Sendable {
     return .send(ACPMessage.response(id: id, result: result, error: nil).line)
   }
 
-  /// The answer to a request that nobody is asked.
+  /// The answer to a request that no person sees.
   func answer(_ id: JSONTree, _ options: ACPOptions, isAllowed: Bool) -> ACPStep {
     let result = options.outcome(isAllowed: isAllowed)
     return .send(ACPMessage.response(id: id, result: result, error: nil).line)

@@ -28,7 +28,7 @@ package enum ACPEnd: Hashable, Sendable {
   case cancelled
   /// The agent got no prompt.
   case notSent(String)
-  /// The agent got the prompt, and what became of it is not known.
+  /// The agent got the prompt, and the outcome is unknown.
   case died(String)
 }
 
@@ -45,6 +45,11 @@ package struct ACPRequest: Hashable, Sendable {
   /// Names the request until it is over.
   package var key: String
   package var matter: Matter
+
+  package init(key: String, matter: Matter) {
+    self.key = key
+    self.matter = matter
+  }
 }
 
 /// What people decided.
@@ -53,7 +58,7 @@ package enum ACPAnswer: Hashable, Sendable {
   case denied
   /// A form's or an address's answer.
   case text(String)
-  /// Nobody will answer.
+  /// There will be no answer.
   case dismissed
 }
 
@@ -69,7 +74,7 @@ package enum ACPStep: Hashable, Sendable {
   case ask(ACPRequest)
   /// An answer that was none: the same request with the reason.
   case askAgain(ACPRequest, reason: String)
-  /// Nobody needs to answer any more.
+  /// The request is over without an answer.
   case withdraw(key: String)
   case ended(ACPEnd)
 }

@@ -52,7 +52,7 @@ final class ACPLink: Sendable {
   private let journal: @Sendable () throws -> Void
 
   /// - Parameter journal: is called before the prompt goes to the agent.
-  /// - Throws: the system's error where there is no descriptor left.
+  /// - Throws: the system's error if it has no descriptor left.
   init(
     _ conversation: ACPConversation, report: @escaping @Sendable (TurnEvent) -> Void,
     journal: @escaping @Sendable () throws -> Void
@@ -116,7 +116,7 @@ final class ACPLink: Sendable {
     errand.finish()
   }
 
-  /// What its process tells; that it runs is told when it gets the prompt.
+  /// What its process writes to standard error. The turn begins with the prompt, not with the process.
   func processNoted(_ event: TurnEvent) {
     if case .wrote = event { report(event) }
   }
@@ -175,7 +175,7 @@ final class ACPLink: Sendable {
 
   // MARK: - What goes to the agent
 
-  /// Carries out what there is to do until the turn is over, and ends the agent's input.
+  /// Carries out the errands until the turn is over, and ends the agent's input.
   func drive(_ session: SessionID, _ ask: @escaping OpencodeAgent.Asker) async {
     // Nothing is to be done about one that does not close.
     defer { try? writer.close() }
@@ -241,7 +241,7 @@ final class ACPLink: Sendable {
           (try? await Task.sleep(for: ACPLink.period)) != nil
         else { return }
       } catch {
-        // Nobody reads: its process ends, and says how.
+        // Its input is closed: its process ends, and says how.
         if isPrompt, left.count == bytes.count { state.withLock { $0.isSent = false } }
         return
       }
