@@ -35,10 +35,15 @@ struct RunningTools: Sendable {
     return [.approvalAnswered(id: id)]
   }
 
+  /// Answers all requests for approval.
+  mutating func approvalsEnded() -> [AgentEvent] {
+    defer { approvals = [] }
+    return approvals.sorted().map { .approvalAnswered(id: $0) }
+  }
+
   /// Ends all remaining tools.
   mutating func endAll() -> [AgentEvent] {
-    defer { (ids, approvals) = ([], []) }
-    return approvals.sorted().map { .approvalAnswered(id: $0) }
-      + ids.sorted().map { .toolEnded(id: $0) }
+    defer { ids = [] }
+    return approvalsEnded() + ids.sorted().map { .toolEnded(id: $0) }
   }
 }

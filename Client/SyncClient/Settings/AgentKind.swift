@@ -12,6 +12,8 @@ public enum AgentKind: String, Hashable, Sendable, CaseIterable, Codable {
   case codex
   /// opencode's server.
   case opencode
+  /// The command of the setting `command`, which speaks the Agent Client Protocol.
+  case acp
   /// Agents that a user works with: their Stop hooks ask for the next prompt.
   case hooks
 
@@ -20,7 +22,7 @@ public enum AgentKind: String, Hashable, Sendable, CaseIterable, Codable {
     switch self {
     case .none: .off
     case .hooks: .gated
-    case .command, .claude, .codex, .opencode: .free
+    case .command, .claude, .codex, .opencode, .acp: .free
     }
   }
 }

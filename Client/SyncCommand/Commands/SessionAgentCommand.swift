@@ -12,15 +12,16 @@ struct SessionAgentCommand: SessionNaming {
         cospool session agent review codex
         cospool session agent review device
 
-      Agents: command, claude, codex, opencode, and hooks for an agent that you start yourself
-      (cospool hooks install --feed). "device" means the device's setting agent. A session runs on
-      the device that is its host: cospool session host.
+      Agents: command, claude, codex, opencode, acp for a command that speaks the Agent Client
+      Protocol, and hooks for an agent that you start yourself (cospool hooks install --feed).
+      "device" means the device's setting agent. A session runs on the device that is its host:
+      cospool session host.
       """)
   @Argument(help: ArgumentHelp("The session.", valueName: "session"), completion: .sessions)
   var session: String
   @Argument(
     help: "The agent. Default: show the current one.",
-    completion: .list(["command", "claude", "codex", "opencode", "hooks", "device"]))
+    completion: .list(["command", "claude", "codex", "opencode", "acp", "hooks", "device"]))
   var agent: String?
   @OptionGroup var options: GlobalOptions
 

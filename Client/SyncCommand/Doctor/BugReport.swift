@@ -107,9 +107,9 @@ struct BugReport: Sendable {
 
   /// Words that settings are chosen from.
   private static let chosen: Set<String> = [
-    "on", "off", "never", "none", "claude", "codex", "opencode", "command", "trace", "debug",
-    "info",
-    "notice", "warning", "error", "critical", "retry", "pause", "skip", "user", "system", "default",
+    "on", "off", "never", "none", "claude", "codex", "opencode", "acp", "command", "trace",
+    "debug", "info", "notice",
+    "warning", "error", "critical", "retry", "pause", "skip", "user", "system", "default",
     "own", "ask", "any",
   ]
 

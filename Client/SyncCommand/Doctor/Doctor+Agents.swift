@@ -30,12 +30,13 @@ extension Doctor {
       return [
         .info(
           "agent", "this device has no agent that runs messages",
-          fix: "cospool config set agent claude; or codex, opencode, command.")
+          fix: "cospool config set agent claude; or codex, opencode, acp, command.")
       ]
-    case "command":
+    case "command", "acp":
       guard let first = words.first else {
+        let example = kind == "acp" ? "PROGRAM --acp" : "PROGRAM {}"
         return [
-          .error("agent", "no command is set", fix: "cospool config set command \"PROGRAM {}\"")
+          .error("agent", "no command is set", fix: "cospool config set command \"\(example)\"")
         ]
       }
       program = first

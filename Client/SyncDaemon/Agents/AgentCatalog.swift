@@ -31,6 +31,11 @@ enum AgentCatalog {
         address: command, timeoutSeconds: timeout, environment: environment)
       agent.ask = ask
       return agent
+    case .acp:
+      // So is one that takes a prompt on its input, and speaks no protocol.
+      let isItsOwn = [.none, .hooks, .acp].contains(settings.kind)
+      return try ACPAgent(
+        command: isItsOwn ? settings.command : nil, timeoutSeconds: timeout, ask: ask)
     case .hooks:
       return LiveAgent(slots: slots)
     }

@@ -12,7 +12,7 @@ enum AgentProgram {
     let program: String
     switch settings.kind {
     case .none, .hooks, .opencode: return nil
-    case .command:
+    case .command, .acp:
       guard let first = words.first else {
         return "No command is set: cospool config set command \"…\""
       }

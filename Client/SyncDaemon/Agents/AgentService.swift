@@ -33,6 +33,8 @@ struct AgentService: Service {
     // Before any turn begins: agents of an earlier daemon must not continue unseen.
     let unfinished = client.execution.unfinished
     let dead = await OrphanedAgents.end(unfinished, dataDirectory: dataDirectory, logger: logger)
+      .union(
+        unfinished.filter { folders.isUnsent($0.message, attempt: $0.attempt) }.map(\.message))
     for start in unfinished {
       await AttemptGroups.own?.group(of: start.message, attempt: start.attempt)
         .end(within: OrphanedAgents.killLimit)

@@ -19,6 +19,11 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
   /// Whether its standard output does not show why it failed: then the last line of standard error
   /// does.
   var isPlain = false
+  /// Its standard input, for the turn's whole time; nil is the command line's input. Whoever calls it
+  /// closes the descriptor.
+  var openInput: (@Sendable () throws -> FileDescriptor)?
+  /// Whether the reader keeps what it writes to standard output for the log.
+  var isLoggedByReader = false
   /// Whether its last words on standard error say that the conversation to go on with is not there.
   var saysLost: @Sendable (String) -> Bool = { _ in false }
   /// After so long the process is stopped; nil lets it take as long as it wants.
@@ -40,7 +45,7 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
     do {
       line = try commandLine(turn)
       pipes = try OutputPipes { stream, bytes in
-        report(.wrote(Array(bytes)))
+        if stream == .errors || !isLoggedByReader { report(.wrote(Array(bytes))) }
         guard stream == .output else {
           complaint.withLock { $0.received(bytes) }
           return
@@ -186,7 +191,7 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
         program.contains("/")
         ? FilePath(program)
         : try await Executable.name(program).resolveExecutablePath(in: environment)
-      let input = try PromptFile.descriptor(holding: line.input)
+      let input = try openInput?() ?? PromptFile.descriptor(holding: line.input)
       // Subprocess would start it, cancelled or not.
       guard !Task.isCancelled, let ends = pipes.takeWriters() else {
         // A descriptor that does not close cannot be helped.

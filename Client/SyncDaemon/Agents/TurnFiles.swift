@@ -73,6 +73,40 @@ struct TurnFolders: Sendable {
     }
   }
 
+  // MARK: - The journal of prompts
+
+  /// Notes that an attempt's agent begins to run and has no prompt yet. Where that cannot be noted,
+  /// the attempt counts as one that may have its prompt.
+  func noteUnsent(_ message: MessageID, attempt: UInt16) {
+    try? FileManager.default.createDirectory(
+      atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    _ = FileManager.default.createFile(atPath: unsent(message, attempt), contents: nil)
+  }
+
+  /// Takes that note away, on the disk too: the prompt may go then.
+  ///
+  /// - Throws: where the note would come back after a power failure: the prompt must not go.
+  func noteSending(_ message: MessageID, attempt: UInt16) throws {
+    guard unlink(unsent(message, attempt)) == 0 else {
+      if errno == ENOENT { return }
+      throw Unwritable(path: path, reason: String(cString: strerror(errno)))
+    }
+    let folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    defer { if folder >= 0 { close(folder) } }
+    guard folder >= 0, fsync(folder) == 0 else {
+      throw Unwritable(path: path, reason: String(cString: strerror(errno)))
+    }
+  }
+
+  /// Whether the agent of an attempt certainly got no prompt.
+  func isUnsent(_ message: MessageID, attempt: UInt16) -> Bool {
+    access(unsent(message, attempt), F_OK) == 0
+  }
+
+  private func unsent(_ message: MessageID, _ attempt: UInt16) -> String {
+    folder(of: message, attempt) + ".unsent"
+  }
+
   private func folder(of message: MessageID, _ attempt: UInt16) -> String {
     "\(path)/\(message)-\(attempt)"
   }

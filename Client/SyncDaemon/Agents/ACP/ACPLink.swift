@@ -1,0 +1,274 @@
+import AgentFormats
+import Foundation
+import QueueModel
+import Synchronization
+import SystemPackage
+
+/// The two directions between a turn and its agent's process. What the agent writes is read on the
+/// thread of its pipes; what goes to it is written by `drive`, which waits while it does not read.
+final class ACPLink: Sendable {
+  /// Hands output to its link.
+  struct Output: AgentOutputReader {
+    let link: ACPLink
+
+    mutating func received(_ bytes: some Sequence<UInt8>) -> [AgentEvent] {
+      link.with { $0.received(bytes) }
+      return []
+    }
+
+    mutating func ended(
+      _ end: ProcessEnd, now: Int64
+    ) -> (events: [AgentEvent], verdict: AgentVerdict) {
+      link.with { $0.closed(end.description) }
+      return ([], .failed(reason: link.closing ?? end.description))
+    }
+  }
+
+  private struct State {
+    var conversation: ACPConversation
+    var reader: FileDescriptor?
+    var waiting = 0
+    /// Whether the prompt may have reached the agent.
+    var isSent = false
+    var end: ACPEnd?
+  }
+
+  private enum Errand: Sendable {
+    case line(String, isPrompt: Bool)
+    case ask(ACPRequest, reason: String?)
+    case withdraw(String)
+  }
+
+  /// Errands that may wait: an agent that asks on and reads no answers is ended.
+  private static let waitingMax = 1_000
+  /// Between two tries to write to an agent that does not read.
+  private static let period = Duration.milliseconds(5)
+
+  private let state: Mutex<State>
+  private let writer: FileDescriptor
+  private let errands: AsyncStream<Errand>
+  private let errand: AsyncStream<Errand>.Continuation
+  private let report: @Sendable (TurnEvent) -> Void
+  private let journal: @Sendable () throws -> Void
+
+  /// - Parameter journal: is called before the prompt goes to the agent.
+  /// - Throws: the system's error if it has no descriptor left.
+  init(
+    _ conversation: ACPConversation, report: @escaping @Sendable (TurnEvent) -> Void,
+    journal: @escaping @Sendable () throws -> Void
+  ) throws {
+    let (reader, writer) = try FileDescriptor.pipe()
+    for end in [reader, writer] { _ = fcntl(end.rawValue, F_SETFD, FD_CLOEXEC) }
+    _ = fcntl(writer.rawValue, F_SETFL, O_NONBLOCK)
+    self.writer = writer
+    state = Mutex(State(conversation: conversation, reader: reader))
+    (errands, errand) = AsyncStream.makeStream()
+    self.report = report
+    self.journal = journal
+    with { $0.began() }
+  }
+
+  deinit { state.withLock { try? $0.reader?.close() } }
+
+  /// The agent's end. Whoever takes it closes it.
+  func takeReader() throws -> FileDescriptor {
+    try state.withLock { state in
+      guard let reader = state.reader else { throw CancellationError() }
+      state.reader = nil
+      return reader
+    }
+  }
+
+  // MARK: - What happens
+
+  /// Tells the conversation something, and does what it wants in order.
+  private func with(_ tell: (inout ACPConversation) -> [ACPStep]) {
+    state.withLock { state in
+      for step in tell(&state.conversation) { perform(step, &state) }
+    }
+  }
+
+  private func perform(_ step: ACPStep, _ state: inout State) {
+    switch step {
+    case .send(let line): add(.line(line, isPrompt: false), &state)
+    case .sendPrompt(let line): add(.line(line, isPrompt: true), &state)
+    case .said(let event): report(.said(event))
+    case .wrote(let bytes): report(.wrote(bytes))
+    case .ask(let request): add(.ask(request, reason: nil), &state)
+    case .askAgain(let request, let reason): add(.ask(request, reason: reason), &state)
+    case .withdraw(let key): add(.withdraw(key), &state)
+    case .ended(let end): finish(end, &state)
+    }
+  }
+
+  private func add(_ item: Errand, _ state: inout State) {
+    guard state.end == nil else { return }
+    guard state.waiting < ACPLink.waitingMax else {
+      return finish(.died("The agent asks more than it reads answers."), &state)
+    }
+    state.waiting += 1
+    errand.yield(item)
+  }
+
+  private func finish(_ end: ACPEnd, _ state: inout State) {
+    guard state.end == nil else { return }
+    state.end = end
+    errand.finish()
+  }
+
+  /// What its process writes to standard error. The turn begins with the prompt, not with the process.
+  func processNoted(_ event: TurnEvent) {
+    if case .wrote = event { report(event) }
+  }
+
+  func cancel() { with { $0.cancelled() } }
+
+  func openingTookTooLong(_ limit: Duration) {
+    state.withLock { state in
+      guard !state.isSent else { return }
+      finish(.notSent("The agent did not begin a conversation within \(limit)."), &state)
+    }
+  }
+
+  func processEnded() { errand.finish() }
+
+  /// Why a turn ended whose process did; nil where it ended otherwise.
+  private var closing: String? {
+    switch state.withLock({ $0.end }) {
+    case .notSent(let reason), .died(let reason): reason
+    case .verdict, .cancelled, nil: nil
+    }
+  }
+
+  /// How the turn ended.
+  ///
+  /// - Parameter process: what its process says of it.
+  func result(_ process: TurnResult, attempt: UInt16) -> TurnResult {
+    let (end, isSent) = state.withLock { ($0.end, $0.isSent) }
+    if !isSent, let end {
+      switch end {
+      case .notSent(let reason), .died(let reason): return .notStarted(longer(process, reason))
+      // It cannot continue its conversation.
+      case .verdict(.failed(let reason)): return .failed(reason)
+      case .verdict, .cancelled:
+        return .notStarted("The agent reports the end of a turn whose prompt it did not get.")
+      }
+    }
+    switch end {
+    case .verdict(.succeeded(let summary)): return .succeeded(summary: summary)
+    case .verdict(.failed(let reason)): return .failed(reason)
+    case .verdict(.tryLater(let reason, let until)):
+      return .tryingLater(until: until, reason: reason, attempt: attempt)
+    case .cancelled: return .failed("The agent says that its turn was cancelled.")
+    // The process may add its last words.
+    case .notSent(let reason): return .notStarted(longer(process, reason))
+    case .died(let reason): return .died(longer(process, reason))
+    case nil:
+      if case .died(let reason) = process, !isSent { return .notStarted(reason) }
+      return process
+    }
+  }
+
+  private func longer(_ process: TurnResult, _ reason: String) -> String {
+    process.detail.hasPrefix(reason) ? process.detail : reason
+  }
+
+  // MARK: - What goes to the agent
+
+  /// Carries out the errands until the turn is over, and ends the agent's input.
+  func drive(_ session: SessionID, _ ask: @escaping OpencodeAgent.Asker) async {
+    // Nothing is to be done about one that does not close.
+    defer { try? writer.close() }
+    await withTaskGroup(of: Void.self) { group in
+      var asking: [String: AsyncStream<Void>.Continuation] = [:]
+      for await item in errands {
+        state.withLock { $0.waiting -= 1 }
+        switch item {
+        case .line(let line, let isPrompt): await send(line, isPrompt: isPrompt)
+        case .withdraw(let key): asking.removeValue(forKey: key)?.finish()
+        case .ask(let request, let reason):
+          let (ends, end) = AsyncStream<Void>.makeStream()
+          asking.updateValue(end, forKey: request.key)?.finish()
+          group.addTask { [self] in
+            let answer = await decided(request, reason, session, ask, until: ends)
+            if let answer { with { $0.answered(request.key, answer) } }
+          }
+        }
+      }
+      group.cancelAll()
+    }
+  }
+
+  /// nil where it was withdrawn.
+  private func decided(
+    _ request: ACPRequest, _ reason: String?, _ session: SessionID,
+    _ ask: @escaping OpencodeAgent.Asker, until ends: AsyncStream<Void>
+  ) async -> ACPAnswer? {
+    await withTaskGroup(of: ACPAnswer?.self) { group in
+      group.addTask { ACPAnswer(await ask(AgentAsk(request, reason), session)) }
+      group.addTask {
+        for await _ in ends {}
+        return nil
+      }
+      let first = await group.next() ?? nil
+      group.cancelAll()
+      return Task.isCancelled ? nil : first
+    }
+  }
+
+  private func send(_ line: String, isPrompt: Bool) async {
+    if isPrompt {
+      do {
+        try journal()
+      } catch {
+        return state.withLock { finish(.notSent("\(error)"), &$0) }
+      }
+      let isOver = state.withLock { state in
+        if state.end == nil { state.isSent = true }
+        return state.end != nil
+      }
+      guard !isOver else { return }
+      report(.started)
+    }
+    let bytes = Array((line + "\n").utf8)
+    var left = bytes[...]
+    while !left.isEmpty {
+      do {
+        left = left.dropFirst(try left.withUnsafeBytes { try writer.write($0) })
+      } catch Errno.wouldBlock, Errno.interrupted {
+        // The end of the turn, or of its process, ends the wait.
+        guard state.withLock({ $0.end == nil }),
+          (try? await Task.sleep(for: ACPLink.period)) != nil
+        else { return }
+      } catch {
+        // Its input is closed: its process ends, and says how.
+        if isPrompt, left.count == bytes.count { state.withLock { $0.isSent = false } }
+        return
+      }
+    }
+  }
+}
+
+extension ACPAnswer {
+  /// Without an answer there is no yes: the agent has no prompt of its own.
+  fileprivate init(_ answer: AskAnswer?) {
+    self =
+      switch answer?.ending {
+      case .allowed: .allowed
+      case .denied: .denied
+      case .answered: .text(answer?.text ?? "")
+      default: .dismissed
+      }
+  }
+}
+
+extension AgentAsk {
+  fileprivate init(_ request: ACPRequest, _ reason: String?) {
+    let before = reason.map { "\($0)\n" } ?? ""
+    switch request.matter {
+    case .permission(let tool, let input): self = .approval(ofTool: tool, input)
+    case .form(let form): self = .question(before + form.text, options: form.options)
+    case .address(let text, let options): self = .question(text, options: options)
+    }
+  }
+}

@@ -1,0 +1,78 @@
+/// What the agent said of the tool calls of a turn: a request for permission names its call, and
+/// the call's fields may have come before it.
+struct ACPToolCalls: Sendable {
+  private struct Call: Sendable {
+    var members: [String: JSONTree] = [:]
+    var bytes = 0
+    /// Whether a user can be shown all that was said of it.
+    var isWhole = true
+  }
+
+  /// Bytes of lines whose fields are remembered.
+  static let bytesMax = 2 * AgentLimits.lineBytesMax
+  /// Fields that describe no action.
+  private static let names: Set<String> = ["toolCallId", "status", "sessionUpdate"]
+
+  private var calls: [String: Call] = [:]
+  private var bytes = 0
+  /// Whether calls were left out because there were too many.
+  private var isFull = false
+
+  /// Notes an update of a call.
+  ///
+  /// - Parameter line: the line that it came in.
+  mutating func note(_ update: JSONTree, in line: [UInt8]) {
+    guard case .object(let members) = update, let id = update["toolCallId"]?.text else { return }
+    guard !ACPToolCalls.hasEnded(update) else {
+      bytes -= calls.removeValue(forKey: id)?.bytes ?? 0
+      return
+    }
+    guard calls[id] != nil || calls.count < AgentLimits.runningToolsMax else {
+      isFull = true
+      return
+    }
+    var call = calls[id] ?? Call()
+    if JSONTree(line, isShown: true) == nil || bytes + line.count > ACPToolCalls.bytesMax {
+      call.isWhole = false
+      call.members = [:]
+      bytes -= call.bytes
+      call.bytes = 0
+    }
+    if call.isWhole {
+      call.members.merge(members.filter { $0.value != .null }) { $1 }
+      call.bytes += line.count
+      bytes += line.count
+    }
+    calls[id] = call
+  }
+
+  static func hasEnded(_ update: JSONTree) -> Bool {
+    ["completed", "failed"].contains(update["status"]?.text)
+  }
+
+  /// What a request for permission asks for: the category of the tool, and every field of the call
+  /// by name, those of the raw input first. nil if a user cannot be shown all of it.
+  ///
+  /// - Parameter line: the line that the request came in.
+  func wanted(_ update: JSONTree, in line: [UInt8]) -> (tool: String, input: JSONTree)? {
+    guard JSONTree(line, isShown: true) != nil, case .object(let named) = update,
+      let id = update["toolCallId"]?.text
+    else { return nil }
+    let known = calls[id]
+    guard known?.isWhole ?? !isFull else { return nil }
+    var members = (known?.members ?? [:]).merging(named.filter { $0.value != .null }) { $1 }
+    for name in ACPToolCalls.names { members[name] = nil }
+    let kind = members.removeValue(forKey: "kind")
+    var input: [String: JSONTree] = [:]
+    if case .object(let raw) = members["rawInput"] {
+      members["rawInput"] = nil
+      input = raw
+    }
+    for (name, value) in members.sorted(by: { $0.key < $1.key }) {
+      var free = name
+      while input[free] != nil { free = "toolCall.\(free)" }
+      input[free] = value
+    }
+    return (kind?.text ?? "tool", .object(input))
+  }
+}
