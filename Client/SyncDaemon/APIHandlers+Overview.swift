@@ -137,10 +137,8 @@ extension APIHandlers {
       return (.hostAway, "\(name(of: host)) is not connected")
     }
     let time = [next.notBefore, next.heldUntil, next.later].compactMap(\.self).max() ?? 0
-    return (
-      .waiting,
-      time > client.time ? try words(for: .notBefore(time), of: view, sync) : nil
-    )
+    guard time > client.time else { return (.waiting, nil) }
+    return (.waiting, try words(for: .notBefore(time), of: view, sync))
   }
 
   /// That a turn may go on at a device which is away, or which is no host any more; nil where none does.
