@@ -137,10 +137,8 @@ extension APIHandlers {
       return (.hostAway, "\(name(of: host)) is not connected")
     }
     let time = [next.notBefore, next.heldUntil, next.later].compactMap(\.self).max() ?? 0
-    return (
-      .waiting,
-      time > client.time ? try words(for: .notBefore(time), of: view, sync) : nil
-    )
+    guard time > client.time else { return (.waiting, nil) }
+    return (.waiting, try words(for: .notBefore(time), of: view, sync))
   }
 
   /// A turn that may still run at a device that is away or no longer the host; nil if there is

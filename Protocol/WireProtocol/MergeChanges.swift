@@ -22,18 +22,14 @@ package struct MergeChanges: Sendable {
   private let returns: [Operation]
   /// The live editions of the messages that waited before.
   private let waited: [MessageID: Set<OperationID>]
-  /// The sessions that existed before, of those that operations keep.
-  private let existed: Set<SessionID>
 
   /// - Complexity: O(operations), and O(texts) of the messages with several editions.
   package init(_ operations: [Operation], before content: Workspace) {
     saves = operations.filter(\.putsEdition)
     returns = operations.filter(\.mayBringMergedBack)
-    let known = Set(returns.compactMap { $0.keptSession(in: content) })
-    existed = known.filter { content.host(of: $0) != nil }
     waited = MergeChanges.waiting(
       Set(MergeChanges.latest(saves, in: content).keys)
-        .union(MergeChanges.returning(returns, besides: existed, in: content).flatMap(\.messages)),
+        .union(MergeChanges.returning(returns, in: content).flatMap(\.messages)),
       in: content)
   }
 
@@ -52,7 +48,7 @@ package struct MergeChanges: Sendable {
       told.insert(message)
       merges[name] = [merge]
     }
-    for (name, messages) in MergeChanges.returning(returns, besides: existed, in: content) {
+    for (name, messages) in MergeChanges.returning(returns, in: content) {
       for message in messages where told.count < WireLimits.batchNewsMax && !told.contains(message)
       {
         let place = merges[name]?.count ?? 0
@@ -91,11 +87,13 @@ package struct MergeChanges: Sendable {
 
   /// The messages that operations may let wait again.
   private static func returning(
-    _ returns: [Operation], besides existed: Set<SessionID>, in content: Workspace
+    _ returns: [Operation], in content: Workspace
   ) -> [(name: OperationID, messages: [MessageID])] {
     returns.suffix(WireLimits.batchNewsMax).map { operation in
       if let message = operation.message(in: content) { return (operation.id, [message]) }
-      guard let session = operation.sessionThatMayWait(besides: existed, in: content) else {
+      guard case .setRegister(let element, _, _, _) = operation.body,
+        let session = content.session(introducedBy: element)
+      else {
         return (operation.id, [])
       }
       return (operation.id, Edition.merged(in: session, of: content))
@@ -117,30 +115,12 @@ extension Operation {
     if case .addTag(_, .edition, _, _) = body { true } else { false }
   }
 
-  /// Whether it puts a message back into a queue or into another one, brings a session back, or has its merged
-  /// messages wait.
+  /// Whether it puts a message back into a queue or into another one, or says what its session does with merged
+  /// messages.
   fileprivate var mayBringMergedBack: Bool {
     switch body {
-    case .addTag(_, .live, _, _), .addTag(_, .exists, _, _), .placeMessage,
-      .setRegister(_, .onMerge, _, _):
-      true
+    case .addTag(_, .live, _, _), .placeMessage, .setRegister(_, .onMerge, _, _): true
     default: false
     }
-  }
-
-  /// The session that it keeps, if it is known.
-  fileprivate func keptSession(in content: Workspace) -> SessionID? {
-    guard case .addTag(let element, .exists, _, _) = body else { return nil }
-    return content.session(introducedBy: element)
-  }
-
-  /// The session all of whose merged messages may wait by it.
-  fileprivate func sessionThatMayWait(
-    besides existed: Set<SessionID>, in content: Workspace
-  ) -> SessionID? {
-    if case .setRegister(let element, .onMerge, _, _) = body {
-      return content.session(introducedBy: element)
-    }
-    return keptSession(in: content).flatMap { existed.contains($0) ? nil : $0 }
   }
 }

@@ -76,8 +76,9 @@ import Testing
     #expect(try await note(after: .send(message))?.contains("session host s this") == true)
     #expect(try await note(after: .setHost(session, DeviceID(high: 9, low: 9))) == nil)
     let soon = api.client.time + 600_000
-    #expect(try await note(after: .hold(id, soon)) == "00000000 is on hold while it is edited")
-    #expect(try await note(after: .hold(id, nil)) == nil)
+    let held = try await note(after: .hold(id, until: soon))
+    #expect(held == "00000000 is on hold while it is edited")
+    #expect(try await note(after: .hold(id, until: nil)) == nil)
     let later = try await note(after: .setLater(id, soon))
     #expect(later?.hasSuffix("To start it now: cospool queue start 00000000") == true)
     await api.client.close()
