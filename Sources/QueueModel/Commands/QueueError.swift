@@ -214,7 +214,7 @@ extension QueueError: CustomStringConvertible {
 public struct PersistenceFault: Error, Hashable, Sendable, CustomStringConvertible {
   /// The file system's or database's words.
   public var description: String
-  /// Whether space is what lacks.
+  /// Whether the reason is a lack of space.
   public var isDiskFull: Bool
 
   /// Puts the parts together.

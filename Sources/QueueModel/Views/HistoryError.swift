@@ -2,11 +2,12 @@ public import SequenceCRDT
 
 /// Why the log cannot show the state at a version.
 public enum HistoryError: Error, Hashable, Sendable {
-  /// The version holds operations that this device has not got.
+  /// The version contains operations that this device lacks.
   case unknownVersion
-  /// The version holds operations without others that they build on; no device ever was there.
+  /// The version contains operations without others that they depend on; no device was ever in that
+  /// state.
   case incompleteVersion
-  /// The log begins later: a snapshot took the place of what was before.
+  /// The log begins later: a snapshot replaced what was before.
   case forgotten(earliest: VersionVector)
 
   /// A stable name for scripts and the local API.

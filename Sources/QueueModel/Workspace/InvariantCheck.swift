@@ -2,7 +2,7 @@ import SequenceCRDT
 
 /// A structure that contradicts itself.
 package struct InvariantViolation: Error, Hashable, Sendable, CustomStringConvertible {
-  /// The fault, and its place.
+  /// A description of the fault and its place.
   package var reason: String
 
   package init(reason: String) {
@@ -22,7 +22,7 @@ extension Workspace {
   }
 }
 
-/// Holds a workspace against itself.
+/// Compares the parts of a workspace with each other.
 private struct InvariantCheck {
   let workspace: Workspace
 
@@ -73,7 +73,7 @@ private struct InvariantCheck {
     }
   }
 
-  /// Checks what a session knows of the effective order against the order of all its slots.
+  /// Checks a session's record of the effective order against the order of all its slots.
   private func checkOrder(of session: SessionState) throws(InvariantViolation) {
     let standing = workspace.messagesInPlace(of: session).filter(\.stands)
     let order = QueueBlock.allCases.flatMap { block in standing.filter { $0.block == block } }
@@ -101,7 +101,7 @@ private struct InvariantCheck {
     for addition in message.additions { try check(addition.text, name) }
   }
 
-  /// Checks that a packed text is the same when it is opened.
+  /// Checks that a packed text is the same after unpacking.
   private func check(_ text: MessageText, _ name: String) throws(InvariantViolation) {
     let content = text.content
     try check(content.sequence, name)
@@ -131,8 +131,8 @@ private struct InvariantCheck {
     }
   }
 
-  /// Checks that untouched sessions are what is kept beside them, and that views show the same of
-  /// them as when they are unpacked.
+  /// Checks that untouched sessions match their summaries, and that views show the same before and
+  /// after they are unpacked.
   private func checkPackedSessions() throws(InvariantViolation) {
     guard let cold = workspace.cold else { return }
     let unpacked: Workspace

@@ -49,7 +49,7 @@ extension Workspace {
 }
 
 extension WorkspaceImage.Replica {
-  /// Whether the numbers are such as a replica can have.
+  /// Whether a replica can have these numbers.
   var isInRange: Bool { id.rawValue != 0 && seq >= 1 && seq <= Limits.sequenceMax }
 }
 
