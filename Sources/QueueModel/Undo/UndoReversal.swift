@@ -245,7 +245,8 @@ struct UndoReversal {
     }
   }
 
-  /// A place in a queue, as ids: who held slots while it emits would copy them.
+  /// A place in a queue, as ids: a reference to the slots while operations are made would cause a
+  /// copy.
   private func messagePlace(
     _ place: UndoPlace, _ workspace: Workspace
   ) -> (queue: OperationID, origins: Operation.Origins)? {
