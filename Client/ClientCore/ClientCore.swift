@@ -169,7 +169,7 @@ extension ClientCore {
       + connection.timePassed(at: context, store: store)
   }
 
-  /// Sets how long to keep finished messages, in days; 0 is for ever.
+  /// Sets how long to keep finished messages, in days; 0 means forever.
   package mutating func retentionChanged(toDays days: Int, at context: EventContext) {
     connection.retentionChanged(toDays: days, at: context)
   }
@@ -318,7 +318,7 @@ extension ClientCore {
       + deciding(at: context, store: store) { executor, _, _ in executor.stopRequested(session) }
   }
 
-  /// The program is to end: nothing starts any more. `drained` reports when nothing runs.
+  /// The program is about to end: nothing new starts. `drained` reports when nothing runs.
   package mutating func drainRequested(
     at context: EventContext, store: some ReplicaStore
   ) -> [Action] {

@@ -27,11 +27,10 @@ extension UndoState {
 }
 
 extension QueueClient {
-  /// Undoes this device's latest change that is not undone yet, except where other devices have
-  /// changed it since. Messages that an agent has received are not changed, and a session with
-  /// history stays. If messages could start by the undo, the same change pauses their session; on a
-  /// device without an answer from the server, that is every session in which something could
-  /// start.
+  /// Undoes this device's latest change that is not undone yet, except for parts that other devices
+  /// have changed since. Messages that an agent has received are not changed, and a session with
+  /// history stays. If messages could start by the undo, the same change pauses their session; if
+  /// the server does not answer, that is every session in which something could start.
   ///
   /// The receipt's notice is `undone`, with the paused sessions, the parts that were not changed
   /// and the messages that the authority did not answer for; or `skipped`.
@@ -80,7 +79,7 @@ extension QueueClient {
       core, context, store throws(Replica.Fault) -> (
         (CommandReceipt, UndoRaces, Apartness?)?, [Engine.Action]
       ) in
-      // Who does not wait any more believes that nothing happens.
+      // A caller that no longer waits believes that nothing happens.
       guard !Task.isCancelled else { return (nil, []) }
       core.queueSizeMax = settings.maxQueueSize
       let (before, apart) = (core.replica.workspace, core.apart())

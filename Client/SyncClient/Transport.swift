@@ -240,7 +240,7 @@ final class Transport: Sendable {
   /// Returns once the socket is closed.
   func waitUntilClosed() async {
     guard let channel = state.withLock({ $0.channel }) else { return }
-    // How it closed does not matter any more.
+    // How it closed no longer matters.
     try? await channel.closeFuture.get()
   }
 }

@@ -47,6 +47,6 @@ public enum TurnOrder: Hashable, Sendable {
   case askConsent(SessionID)
   /// Stop asking: the session may run here, or is no longer to run here.
   case consentSettled(SessionID)
-  /// Nothing runs any more, and nothing will start.
+  /// Nothing runs, and nothing will start.
   case drained
 }

@@ -130,7 +130,7 @@ enum ActivityText {
 }
 
 extension TaskRequest {
-  /// Only the agent's own prompt takes an answer any more.
+  /// Only the agent's own prompt still accepts an answer.
   func isAskedAtHost(_ style: TextStyle) -> Bool {
     expiresAt.map(style.hasPassed) ?? false
   }

@@ -47,7 +47,7 @@ enum QueueText {
   /// So many digits of an id are shown at least.
   static let idDigitsMin = 8
 
-  /// - Parameter isOver: these messages do not wait any more.
+  /// - Parameter isOver: these messages no longer wait.
   static func list(_ queue: QueueAnswer, isOver: Bool = false, style: TextStyle) -> String {
     var lines: [String] = []
     if queue.paused, !isOver {

@@ -203,7 +203,7 @@ struct CommandRunner: Sendable {
     guard words.contains("--json") else { return outcome }
     guard outcome.exitCode != 0 else {
       if arguments.first == "help" { return outcome }
-      // A group of commands, which shows its help to people.
+      // A group of commands, which shows its help to users.
       let failure = CommandFailure.usage(
         "Name one of its commands: cospool \(CommandSuggestion.command(of: arguments) ?? "") --help "
           + "lists them.")

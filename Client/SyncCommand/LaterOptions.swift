@@ -57,7 +57,8 @@ enum LaterTime {
       throw unreadable(text)
     }
     (time.year, time.month, time.day) = (day[0], day[1], day[2])
-    // A day that no month has is none; an hour that summer time leaves out is the one behind it.
+    // A day that its month does not have is invalid. An hour that summer time skips means the next
+    // one.
     guard time.month.map({ (1...12).contains($0) }) == true,
       let month = calendar.date(from: DateComponents(year: day[0], month: day[1])),
       calendar.range(of: .day, in: .month, for: month)?.contains(day[2]) == true,

@@ -13,7 +13,7 @@ import LocalAPI
   import Foundation
 #endif
 
-/// How text for people is laid out.
+/// The layout of text for users.
 struct TextStyle: Sendable {
   /// The terminal's columns; nil if the length of lines is not limited.
   var width: Int?
@@ -203,8 +203,8 @@ struct TextStyle: Sendable {
     return lines + [line]
   }
 
-  /// Text from right to left kept to its own place, so that a terminal that reverses it leaves the
-  /// columns beside it where they are (UAX 9, isolates).
+  /// Keeps right-to-left text in its own place: a terminal that reverses it must not move the
+  /// columns beside it (UAX 9, isolates).
   func isolated(_ text: String) -> String {
     width != nil && CharacterWidth.hasRightToLeft(text) ? "\u{2068}\(text)\u{2069}" : text
   }

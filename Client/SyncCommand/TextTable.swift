@@ -1,4 +1,4 @@
-/// A table for people that fits the terminal.
+/// A table for users that fits the terminal.
 ///
 /// Columns are as wide as they need. If the terminal is too narrow for that, optional columns are
 /// left out, the least important first, until the last one has room. Then the widest ones shrink,
@@ -23,7 +23,8 @@ struct TextTable {
     /// Left out if there is no room, the highest first; nil: never. An optional column is also left
     /// out if it is empty in all rows.
     var goes: Int?
-    /// Its text is typed or copied into other commands, and so is whole if there is any room.
+    /// Its text is typed or copied into other commands, so it is cut only if there is no room at
+    /// all.
     var isName = false
   }
 

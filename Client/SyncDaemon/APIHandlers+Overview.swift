@@ -82,7 +82,7 @@ extension APIHandlers {
   /// Why no message of a session's queue starts, if nothing else in the queue shows the reason.
   func obstacle(of session: SessionID) async throws -> String? {
     guard let view = client.workspace().session(session) else { return nil }
-    // An agent that works at a person's prompt holds the queue up, too.
+    // An agent that works on a user's own prompt blocks the queue, too.
     if let obstacle = await client.execution.obstacles(of: [session])[session] {
       return try words(for: obstacle, of: view, client.syncStatus())
     }

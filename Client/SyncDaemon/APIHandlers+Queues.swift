@@ -250,7 +250,7 @@ extension APIHandlers {
 
   /// Withdraws all that waits; what an agent works on stays.
   private func clear(_ session: SessionID) async throws -> ReceiptAnswer {
-    // One that starts in between does not wait any more.
+    // A message that starts in between no longer waits.
     while true {
       let waiting = try client.workspace().messageQueue(session).messages
         .filter { $0.status != .running }.map(\.id)

@@ -89,7 +89,7 @@ struct APIHandlers: RouteHandlers {
     api.get("openapi.json") { _, _ in CanonicalJSON.response(APIDescription.document) }
     api.get("status") { _, context in
       let status = try await status()
-      // To set its settings right is the person's.
+      // Correcting its settings is the user's task.
       guard context.agent != nil else { return CanonicalJSON.response(status) }
       return CanonicalJSON.response(status.naming { mayName($0, context) })
     }

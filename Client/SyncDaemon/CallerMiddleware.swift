@@ -67,7 +67,7 @@ struct CallerMiddleware: RouterMiddleware {
   }
 }
 
-/// Who asked for what waits for an answer: the agents that people work with, by request.
+/// The agents that users work with and that wait for an answer, by request.
 final class Askers: Sendable {
   private let agents = Mutex<[QueueModel.RequestID: AgentProcess]>([:])
   /// How many ask in each session, and whether the first of them did so outside a turn.
@@ -93,8 +93,7 @@ final class Askers: Sendable {
     sessions.withLock { $0[session, default: (0, isOutside)].count += 1 }
   }
 
-  /// - Returns: whether no request of the session is open any more, and the first one began outside
-  ///   a turn.
+  /// - Returns: whether the session has no open request, and the first one began outside a turn.
   func ends(in session: SessionID) -> Bool {
     sessions.withLock { sessions in
       sessions[session]?.count -= 1
@@ -183,7 +182,7 @@ extension APIHandlers {
     case .any: return
     case .own: throw APIProblem.agentNotAllowed
     case .ask:
-      // Who allows it sees all of it.
+      // The user who allows it sees all of it.
       guard send.text.utf8.count <= Limits.taskDetailsBytesMax, (send.attachments ?? []).isEmpty,
         (send.priority ?? "normal") == "normal"
       else { throw APIProblem.agentAsksTooMuch }

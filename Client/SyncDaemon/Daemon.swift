@@ -51,8 +51,8 @@ struct Daemon: Sendable {
     let end = Mutex<End?>(nil)
   }
 
-  /// Opens the store and serves until `stop` yields, or nothing runs any more after `whenIdle` did; then ends
-  /// cleanly.
+  /// Opens the store and serves until `stop` yields, or nothing runs after `whenIdle` did; then
+  /// ends cleanly.
   @discardableResult
   func run(
     stop: AsyncStream<Void>, whenIdle: AsyncStream<Void> = AsyncStream { $0.finish() }

@@ -5,7 +5,7 @@ import LocalAPI
 import QueueModel
 import SyncClient
 
-/// Hooks of agents that a person works with.
+/// Hooks of agents that a user works with.
 struct HookHandlers: RouteHandlers {
   var client: QueueClient
   let slots: HookSlots
@@ -86,7 +86,7 @@ struct HookHandlers: RouteHandlers {
       return FeedAnswer()
     }
     let seconds = min(max(0.1, body.waitSeconds ?? 2), HookHandlers.feedSecondsMax)
-    // A hook that was killed gets nothing any more.
+    // A hook that was killed gets nothing.
     let text = await ends.during(
       context.channel.closeFuture,
       onClose: { [slots] in _ = slots.close(session, number: slot.number) }
@@ -146,7 +146,7 @@ struct HookHandlers: RouteHandlers {
   /// The ways in which the wait for a prompt ends.
   private enum Wait: Sendable {
     case given(String)
-    /// No prompt comes any more: the hook is gone, or another one waits in its place.
+    /// No prompt will arrive: the hook has ended, or another one waits in its place.
     case closed
     case timeOver
   }
@@ -159,7 +159,7 @@ struct HookHandlers: RouteHandlers {
       let queue = try? workspace.messageQueue(session), !queue.paused
     else { return false }
     let statuses = queue.messages.map(\.status)
-    // Behind one that failed nothing starts until a person decides.
+    // After a failed message, nothing starts until a user decides.
     return statuses.contains(.queued)
       && !statuses.contains { $0.standsInFront && $0 != .running }
   }

@@ -152,7 +152,7 @@ struct InboxHandlers: RouteHandlers {
 }
 
 extension MessageStatus {
-  /// Whether its queue is stopped until a person decides.
+  /// Whether its queue is stopped until a user decides.
   fileprivate var isStopped: Bool { standsInFront && self != .running }
 }
 

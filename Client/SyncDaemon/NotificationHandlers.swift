@@ -104,7 +104,7 @@ extension PushTargetAnswer {
   }
 }
 
-/// A notification that is not to be shown any more.
+/// A notification that must no longer be shown.
 struct RetractionEvent: Codable, Equatable, Sendable {
   var id: String
   var reason: NotificationRetraction

@@ -16,7 +16,7 @@ import SystemPackage
 /// is logged; its notification stays open.
 struct NotifyService: Service {
   var client: QueueClient
-  /// Learns which processes are the command's: the person set it, so it may ask what the person may.
+  /// Learns which processes belong to the command: a user set it, so it has that user's rights.
   var turns: TurnAccess?
   var logger: Logger
   /// Between a command's start and its end.

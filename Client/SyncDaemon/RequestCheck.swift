@@ -9,7 +9,7 @@ import NIOCore
 struct RequestCheck: RouterMiddleware {
   typealias Context = APIHandlers.Context
 
-  /// What `curl -d` says of every body counts as JSON, too.
+  /// The content type that `curl -d` gives every body counts as JSON, too.
   private static let mediaTypes = ["application/json", "application/x-www-form-urlencoded"]
 
   func handle(

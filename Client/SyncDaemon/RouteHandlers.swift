@@ -41,7 +41,7 @@ extension RouteHandlers {
     await note(UndoLabel(kind: .stopped, session: session, message: message))
   }
 
-  /// Notes what a person did that undo cannot take back.
+  /// Records a user's change that undo cannot reverse.
   ///
   /// - Parameter former: what it was before; nil if nothing had set it.
   func note(_ label: UndoLabel, former: String? = nil) async {
@@ -49,7 +49,7 @@ extension RouteHandlers {
     try? await client.note(label, former: former)
   }
 
-  /// Whether a person's editor asks, which is no change of its own.
+  /// Whether a user's editor asks, which does not count as a change of its own.
   func isOfEditor(_ request: Request) throws -> Bool {
     try flag("editing", in: request.uri.queryParameters)
   }

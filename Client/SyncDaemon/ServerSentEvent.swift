@@ -87,7 +87,7 @@ struct WarningEvent: Codable, Equatable {
   var session: SessionID
   var count: Int
   var max: Int
-  /// For the person.
+  /// For the user.
   var message: String
 
   init(session: SessionID, count: Int, max: Int) {

@@ -70,7 +70,7 @@ struct SettingsHandlers: RouteHandlers {
     return name
   }
 
-  /// A number or switch may come as the text that a person typed.
+  /// A number or switch may arrive as the text that a user typed.
   private func value(_ value: JSONValue, of name: SettingName) throws -> SettingValue {
     switch value {
     case .string(let text): return try name.value(fromText: text)

@@ -201,7 +201,8 @@ struct TaskHandlers: RouteHandlers {
     }
   }
 
-  /// A yes counts for what its person was shown, and for nothing that this device cannot show.
+  /// An approval counts for what its user was shown, and never for something that this device
+  /// cannot show.
   private func checkShown(_ request: TaskRequest, _ digest: ContentHash?) async throws {
     guard digest == request.digest else { throw APIProblem.notShown }
     guard case .approval(let request) = request else { return }

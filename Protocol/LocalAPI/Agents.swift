@@ -87,7 +87,7 @@ package struct FeedRequest: APIValue {
   package var waitSeconds: Double?
   /// What the agent said at the end of its turn.
   package var summary: String?
-  /// What a turn ended by.
+  /// The reason of a turn's end.
   package var error: String?
   /// Whether that is a limit, and when that ends, if the agent said so.
   package var isLimit: Bool?
@@ -112,18 +112,19 @@ package struct FeedAnswer: APIValue {
   package init(text: String? = nil) { self.text = text }
 }
 
-/// What is asked, or told, of a conversation by an agent's hook.
+/// A question or report of an agent's hook about a conversation.
 package struct ConversationRequest: APIValue {
   package enum Event: String, CaseIterable, Sendable {
     case started
     case ended
   }
 
-  /// The name of an event; left out where the session alone is asked for.
+  /// The name of an event; absent if only the session is requested.
   package var type: String?
-  /// The session that a person named for it.
+  /// The session that a user named for it.
   package var session: String?
-  /// Whether the same terminal goes on: it ends for another one, or began in the place of another one.
+  /// Whether the same terminal continues: this conversation ends for another one, or replaces
+  /// another one.
   package var isContinued: Bool?
   /// Where the agent works.
   package var folder: String?
@@ -167,7 +168,7 @@ package struct SignalRequest: APIValue {
   package var message: String?
   /// Which of the agent's own agents it is about; left out for the agent itself.
   package var agent: String?
-  /// For `turn_start`: whether the agent goes on, and its person typed no prompt.
+  /// For `turn_start`: whether the agent continues without a prompt of its user.
   package var byItself: Bool?
 
   package init(type: String, id: String? = nil, name: String? = nil, message: String? = nil) {

@@ -43,7 +43,7 @@ package struct SentAnswer: APIValue {
   package var warning: String?
   /// The device that runs it, if it is another one.
   package var hostName: String?
-  /// Why no device starts it, and what mends that; left out where one does when its turn comes.
+  /// Why no device starts it, and the remedy; absent if a device starts it in its turn.
   package var note: String?
 
   package init(

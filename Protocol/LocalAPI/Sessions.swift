@@ -79,7 +79,7 @@ package struct SessionAnswer: APIValue {
     case waiting
     case idle
 
-    /// Whether no device starts what waits before a person or a device does something.
+    /// Whether no device starts the waiting messages before a user or a device acts.
     package var lacksHost: Bool {
       switch self {
       case .unhosted, .unconsented, .agentless, .hostAway: true

@@ -7,9 +7,9 @@ package import SequenceCRDT
 /// Made with the state before the operations, asked with the state after them. It looks at the
 /// last `WireLimits.batchNewsMax` messages.
 package struct MergeChanges: Sendable {
-  /// A message that waits for its person's choice from the operations on.
+  /// A message that waits for its user's choice from these operations on.
   package struct Merge: Sendable {
-    /// What every device calls the notification.
+    /// The name of the notification on every device.
     package var name: OperationID
     package var message: MessageID
     package var session: SessionID

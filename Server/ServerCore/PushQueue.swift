@@ -12,7 +12,8 @@ package protocol PushQueue: AnyObject, Sendable {
   func takePushOrders(at now: Int64) throws(StorageFault)
 
   /// The due deliveries to valid targets, and the time of the next ones. Each target's orders keep
-  /// their sequence: while the oldest waits, so do the others. Unreadable ones are settled as dead.
+  /// their sequence: while the oldest waits, the others wait, too. Unreadable ones are settled as
+  /// dead.
   func dueDeliveries(at now: Int64, limit: Int) throws(StorageFault) -> DueDeliveries
 
   /// Stores the results of deliveries, and removes orders without open deliveries.

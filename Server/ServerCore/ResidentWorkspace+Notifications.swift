@@ -9,7 +9,7 @@ extension ResidentWorkspace {
       news, to: devices.keys.sorted(), audience, uptime: now.uptimeMilliseconds)
   }
 
-  /// Removes requests from the inboxes that no task awaits any more.
+  /// Removes requests that no task awaits from the inboxes.
   ///
   /// - Parameter sessions: those whose tasks may have changed; nil: all.
   mutating func endRequests(in sessions: Set<SessionID>? = nil) {
@@ -77,7 +77,7 @@ extension ResidentWorkspace {
   }
 
   /// Sends a status to devices that no user looks at, and its end to all devices; the others get it
-  /// when no user looks at them any more.
+  /// once no user looks at them.
   ///
   /// - Returns: nil if there is no receiver.
   mutating func order(

@@ -37,7 +37,7 @@ package struct StoredNotification: Hashable, Sendable {
   /// Whether it asks for an answer.
   package var isRequest: Bool { request != nil }
 
-  /// It stays until somebody answers or chooses.
+  /// It stays until a user answers or chooses.
   package var awaitsPerson: Bool { isRequest || message != nil }
 
   /// Whether it can only be answered at the agent's own prompt, never from another device.

@@ -2,7 +2,7 @@
 package enum AgentEvent: Hashable, Sendable {
   /// The agent's own id of its conversation; a later prompt resumes it.
   case session(String)
-  /// The conversation to resume does not exist any more.
+  /// The conversation to resume no longer exists.
   case sessionLost
   /// A tool began. Ids are as the agent gave them, cut to `AgentLimits.toolIDBytesMax`.
   case toolStarted(id: String, name: String)

@@ -24,7 +24,7 @@ extension SlowState {
     return versions(of: notes(of: id).filter { $0.attempt == nil && !$0.says(own) })
   }
 
-  /// Whether a message waits until somebody checks it.
+  /// Whether a message waits until a user checks it.
   package func isMerged(_ id: MessageID) -> Bool {
     let notes = notes(of: id)
     guard !hasStarted(id), notes.count >= 2, textOfAll(notes) == nil else { return false }

@@ -60,7 +60,7 @@ extension RunSequence {
 // MARK: Order
 
 extension RunSequence {
-  /// Whether the unit with a number stands before the one with another.
+  /// Whether the unit with one number is before the unit with another.
   ///
   /// - Precondition: the numbers are below `unitCount`.
   /// - Complexity: O(log runs).

@@ -22,7 +22,7 @@ enum Happening {
   /// An acknowledgement that the server never sent, if that bug is planted.
   case bogusAck(device: Int, life: Int, TransportID, batch: UInt64)
 
-  // Agents and people.
+  // Agents and users.
   case agentEnd(device: Int, life: Int, StartOrder)
   case ask(device: Int, life: Int, StartOrder)
   case look(device: Int, life: Int, SessionID, RequestID)

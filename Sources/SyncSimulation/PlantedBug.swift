@@ -43,7 +43,7 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable, Comparable {
   case undoTakesHistory = "undo-takes-history"
   /// A device settles merged texts by itself.
   case mergedUnseen = "merged-unseen"
-  /// What an undo leaves of a text is one that no one wrote, and no version says so.
+  /// An undo leaves a text that no user wrote, and no version shows that.
   case undoneUnwritten = "undone-unwritten"
 
   /// The bug in words.

@@ -61,7 +61,7 @@ extension Quiescence {
     else { return nil }
     if head.status == .running {
       // Its turn continues where it began, even if it was moved to another session. If no agent has
-      // it any more, the host has to find out.
+      // it, the host has to find out.
       let isAsked = devices.contains { device in
         device.process?.agents.values.contains { $0.isOpen && $0.order.message == head.id }
           == true

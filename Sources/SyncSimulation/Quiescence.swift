@@ -10,7 +10,7 @@ package final class Quiescence: SimulationPart {
   /// Whether every fault is over, including those of the push provider, until everything was
   /// checked.
   private(set) var isSettling = false
-  /// Whether agents make no requests without a time limit any more.
+  /// Whether agents no longer make requests without a time limit.
   private(set) var isWindingUp = false
   unowned let simulation: Simulation
 

@@ -131,7 +131,7 @@ import Testing
       verdict
         == .tryLater(
           reason: "You've hit your limit · resets 3pm", until: 1_771_390_800_000))
-    // Milliseconds are told from seconds.
+    // Milliseconds are distinguished from seconds.
     let inMilliseconds = Transcripts.claudeRateLimited.replacing(
       "1771390800", with: "1771390800000")
     #expect(read(inMilliseconds).verdict == verdict)

@@ -66,7 +66,7 @@ import Testing
     #expect(input.text?.contains(metadata) == true)
   }
 
-  /// What a person allows identifies the exact input.
+  /// The text that a user allows identifies the exact input.
   @Test func noTwoInputsReadTheSame() {
     let inputs: [JSONTree] = [
       ["command": "a: b"], ["a": "b"], ["command": "a: b\nc: d"], ["a": "b", "c": "d"],

@@ -100,7 +100,7 @@ struct ModelServer {
     return []
   }
 
-  /// - Returns: the answer, and operations for everybody else.
+  /// - Returns: the answer, and operations for all other devices.
   mutating func receive(
     _ frame: Frame, from device: DeviceID
   ) throws -> (answers: [Frame], fanOut: Frame?) {

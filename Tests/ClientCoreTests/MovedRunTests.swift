@@ -100,7 +100,7 @@ struct MovedRunTests {
         case .end(let command, let following, _), .perform(let command, let following):
           for command in [command] + following {
             ended.append(command)
-            // What the queues refuse, since they changed meanwhile, is no longer needed.
+            // A change that the queues refuse, since they changed meanwhile, is no longer needed.
             _ = try? queues.perform(command)
           }
         case .tell: break

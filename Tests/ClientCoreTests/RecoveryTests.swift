@@ -5,7 +5,7 @@ import SyncTestSupport
 import Testing
 
 /// A memory was copied, both copies wrote under one replica, and a restored server logged one of
-/// them. What the other one still has is recovered, and every device syncs again.
+/// them. The other one's operations are recovered, and every device syncs again.
 @Suite struct RecoveryTests {
   /// A device, a second one that continues from its memory, both offline, and one that only
   /// listens. The server has message 1.

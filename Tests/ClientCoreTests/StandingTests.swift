@@ -15,7 +15,7 @@ struct StandingTests {
     var executor = Executor(device: Scene.device, firstRequest: 1)
     var host = TestDevice(1)
     var now: Int64 = 1_000
-    /// What was asked and is not answered yet.
+    /// The questions that are not answered yet.
     var asked: [(request: AuthorityRequest, id: UInt64)] = []
     var begun: [StartOrder] = []
 

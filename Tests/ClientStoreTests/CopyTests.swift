@@ -68,7 +68,7 @@ import WireProtocol
     try open.store.close()
     let clone = try StoreDirectory(copying: directory)
     var cloned = try clone.open()
-    // Leases belong to the store: their tokens tell the two apart.
+    // Leases belong to the store: their tokens distinguish the two.
     #expect(cloned.replica.record == open.replica.record)
     #expect(try clone.contents(cloned.replica) == ["text 1"])
     let there = try clone.send(2, &cloned)
@@ -126,7 +126,7 @@ import WireProtocol
     #expect(try directory.contents(after.replica) == ["text 1"])
     let fresh = try directory.send(3, &after)
     #expect(ids(sent).isDisjoint(with: ids(fresh)))
-    // What the server has of the earlier id comes back under that id.
+    // The server's operations of the earlier id come back under that id.
     _ = try after.replica.merge(
       Replica.Delivery(
         operations: sent.operations, prefix: LogPrefix(position: 9, chain: 1)),

@@ -132,7 +132,7 @@ struct OpeningTests {
     try peer.perform(.setPriority(.numbered(6), .urgent))
     #expect(throws: MergeError.self) { try device.merge(peer.made) }
     #expect(device.workspace.dump() == good.dump())
-    // What is not damaged still works.
+    // The undamaged parts still work.
     try device.perform(.send("more", as: 12, in: "a"))
     _ = device.workspace.image()
     #expect(bytes(of: device.workspace).count > body.count)

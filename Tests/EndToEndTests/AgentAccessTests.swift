@@ -263,8 +263,8 @@ extension EndToEnd {
         }, uniquingKeysWith: { $1 })
     }
 
-    /// For every route: an agent, an agent of another daemon, a process without a token, and
-    /// persons at devices of every role get the table's answer.
+    /// For every route: an agent, an agent of another daemon, a process without a token, and users
+    /// at devices of every role get the table's answer.
     @Test func everyCallerGetsWhatTheTableSays() async throws {
       try await TestBed.run { bed in
         let (asker, routes) = (bed.path("ask.py"), bed.path("routes"))

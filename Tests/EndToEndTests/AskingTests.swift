@@ -4,8 +4,8 @@ import Testing
 extension EndToEnd {
   /// What happens to a session in which a script asks its user.
   @Suite struct AskingTests {
-    /// A script that asked outside a turn sends nothing more: its session does not stay busy for
-    /// ever.
+    /// A script that asked outside a turn sends nothing more: its session does not stay busy
+    /// forever.
     @Test func aSessionIsIdleAgainAfterAScriptAskedInIt() async throws {
       try await TestBed.run { bed in
         let server = try await bed.server()

@@ -163,7 +163,7 @@ extension EndToEnd {
         try Self.give(data, in: bed)
         let folder = bed.path("backups")
         #expect(mkdir(folder, 0o700) == 0)
-        // Root makes nothing for an account that somebody else may control: the error says what
+        // Root creates nothing for an account that another user may control: the error names what
         // root has to do.
         let refused = try await run("backup", "create", "--folder", folder)
         #expect(refused.code == 7 && refused.standardError.contains("chown"), "\(refused)")

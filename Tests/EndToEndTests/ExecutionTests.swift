@@ -162,7 +162,7 @@ extension EndToEnd {
       }
     }
 
-    /// The queue continues over night, whatever stops its daemon, but not for ever with a prompt
+    /// The queue continues over night, whatever stops its daemon, but not forever with a prompt
     /// that ends its agent.
     @Test func whatWasCutOffIsTriedAgainWhereItIsSet() async throws {
       try await TestBed.run { bed in

@@ -239,7 +239,7 @@ extension EndToEnd {
       }
     }
 
-    /// A terminal is closed by force: no hook reports it, and nothing waits for ever.
+    /// A terminal is closed by force: no hook reports it, and nothing waits forever.
     @Test func anAgentThatIsKilledLeavesItsMessageInterrupted() async throws {
       try await TestBed.run { bed in
         let device = try await device(bed)

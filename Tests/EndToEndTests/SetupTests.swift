@@ -165,7 +165,7 @@ extension EndToEnd {
       }
     }
 
-    /// Every time, not only the first time, although the database does not exist any more then.
+    /// Every time, not only the first time, although the database no longer exists then.
     @Test func aServerWhoseDatabaseWasSetAsideIsNamedEachTime() async throws {
       try await TestBed.run { bed in
         let person = try Person(bed)

@@ -282,7 +282,7 @@ extension EndToEnd {
         let asked = try await atTerminal(["undo"], on: a, input: "y\n")
         #expect(asked.isSuccess && asked.standardOutput.contains("undone:"), "\(asked)")
         #expect(try await a.message(message).status == "cancelled")
-        // A yes does not remove a text that somebody else wrote from the queue.
+        // A yes does not remove a text that another user wrote from the queue.
         let other = try await a.send("s", "two")
         try await bed.agreement(a, b)
         try await b.cospool("queue", "edit", other, "two, and more")

@@ -39,7 +39,7 @@ final class QuietWriter: Sendable {
       isWelcomed(peer)
     else { return failed() }
     while !isEnding.withLock({ $0 }) {
-      // This must not count as a failure of the server, because nothing would be measured any more.
+      // This must not count as a failure of the server, because then nothing would be measured.
       guard let (operations, after) = try? member.writing("text") else {
         preconditionFailure("the quiet writer can write nothing")
       }

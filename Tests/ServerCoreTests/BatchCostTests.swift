@@ -59,7 +59,7 @@ import WireProtocol
     }
     #expect(author.send(Array(repeating: tag([]), count: most)) == nil)
     #expect(author.send([tag([])]) == .limitReached)
-    // A device that clears its own tags may continue for ever.
+    // A device that clears its own tags may continue forever.
     let seq = author.device.workspace.vector[author.device.replica]
     let replica = author.device.replica
     let chain = (0..<2_000).map { index in

@@ -330,7 +330,7 @@ import WireProtocol
     #expect(try orders(in: database) == 0)
   }
 
-  /// A device that was paired again as a viewer may belong to somebody else: the user's address
+  /// A device that was paired again as a viewer may belong to another person: the user's address
   /// stays silent until it is a host again.
   @Test func aViewerKeepsNoAddressOfThePersonsThatItSetAsAHost() throws {
     let database = try StoreFolder().open()

@@ -12,8 +12,8 @@ import WireProtocol
 /// Devices and a server with the production cores and the real SQLite stores, on machines that lose
 /// power at any write or sync.
 ///
-/// The network delivers in order, at once or, by chance, later. What is under way when a machine
-/// dies may or may not arrive.
+/// The network delivers in order, at once or, by chance, later. Frames that are on their way when a
+/// machine dies may or may not arrive.
 final class CrashWorld {
   enum Parcel {
     case toServer(device: Int, ConnectionID, [UInt8])

@@ -6,7 +6,7 @@ import Testing
 
 @testable import SyncCommand
 
-/// A text that a person types is queued as it was typed, or the command is refused and does nothing.
+/// A text that a user types is queued as typed, or the command is refused and does nothing.
 @Suite(.timeLimit(.minutes(10))) struct TextArgumentTests {
   /// Texts that begin like options, paths, mentions and lists, made from the seed.
   private static func texts(seed: UInt64, count: Int = 200) -> [String] {

@@ -98,8 +98,8 @@ import Testing
     }
   }
 
-  /// An idle connection keeps its place among all connections; with a request now and then, for
-  /// ever.
+  /// An idle connection keeps its place among all connections; with a request now and then,
+  /// forever.
   @Test func aDevicesFileConnectionsTakeNotAllPlaces() async throws {
     try await ServerFixture.with({
       $0.places.total = 12
@@ -201,7 +201,7 @@ import Testing
     }
   }
 
-  /// What cannot be counted is not zero: the quota holds.
+  /// A number that cannot be counted is not zero: the quota still applies.
   @Test func aFolderThatCannotBeReadIsNotAnEmptyOne() throws {
     let directory = NSTemporaryDirectory() + "cospool-blobs-" + UUID().uuidString
     defer { try? FileManager.default.removeItem(atPath: directory) }

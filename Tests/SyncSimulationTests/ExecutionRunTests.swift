@@ -128,7 +128,7 @@ import Testing
   }
 
   /// A host that lost its memory of an agent finds the message reported as running, and reports its
-  /// outcome as unknown: no message counts as running for ever.
+  /// outcome as unknown: no message counts as running forever.
   @Test func aHostThatForgotWhatItRanSaysSo() {
     let report = Simulation.run(seed: 107, profile: .storage, runsAgents: true)
     #expect(report.violations == [])

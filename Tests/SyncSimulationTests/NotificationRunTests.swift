@@ -69,7 +69,7 @@ import WireProtocol
     }
   }
 
-  /// Nothing fails any more, until nothing is left to do.
+  /// From now on nothing fails, until nothing is left to do.
   private static func heal(_ world: inout NotificationWorld) {
     world.storage.withState { $0.writeFault = nil }
     if world.server == nil { world.startServer() }

@@ -9,7 +9,7 @@ package struct TestDevice: Sendable {
   /// Wall clock time for the next commands, in milliseconds since 1970.
   package var now: Int64
   package var queueSizeMax: Int
-  /// What the device knows for certain while it is apart from the others; nil while it is not.
+  /// What the device knows for certain while it is offline; nil while it is not.
   package var apart: Apartness?
   /// The connection over which it hears of the others at once; nil while it is apart.
   package var connection: UInt64?

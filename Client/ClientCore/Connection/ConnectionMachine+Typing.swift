@@ -12,8 +12,9 @@ extension ConnectionMachine {
     if case .live(let live) = state, live.maySend { live.id.rawValue } else { nil }
   }
 
-  /// When the open stretch ends; nil if there is none. At once if two others saved one text meanwhile, since the
-  /// text that shows then has other places than the one that its person typed in.
+  /// When the open stretch ends; nil if there is none. At once if two others saved one text
+  /// meanwhile, since the offsets of the visible text then differ from those that its user typed
+  /// at.
   var typingDeadline: Int64? {
     guard let message = replica.undo.typedMessage else { return nil }
     if Edition.besidesLetters(of: message, in: replica.workspace) != nil { return 0 }

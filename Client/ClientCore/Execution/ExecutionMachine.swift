@@ -13,7 +13,7 @@ package enum AgentOrder: Hashable, Sendable {
   case askConsent(SessionID)
   /// Stop asking: the session may run here, or is no longer to run here.
   case consentSettled(SessionID)
-  /// Nothing runs any more, nothing will start, and no lease is held.
+  /// Nothing runs, nothing will start, and no lease is held.
   case drained
 }
 
@@ -137,7 +137,7 @@ extension ExecutionMachine {
     }
   }
 
-  /// The program is to end: nothing starts any more.
+  /// The program is about to end: nothing new starts.
   mutating func drainRequested(
     over connection: inout ConnectionMachine, at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
@@ -219,8 +219,8 @@ extension ExecutionMachine {
       case .tell(.start(let start)):
         let run = start.run(.running, milliseconds: connection.time(at: context), note: "")
         let known = connection.replica.workspace.dispatchState(of: start.message)?.runState.run
-        // If the beginning of an agent cannot be recorded, it must not begin; nor may an attempt
-        // that has begun already, for another session that had the message a moment ago.
+        // If the beginning of an agent cannot be recorded, it must not begin. The same holds for an
+        // attempt that has begun already, for another session that had the message a moment ago.
         if known.map({ $0.attempt < run.attempt && $0.fence < run.fence }) ?? true,
           let done = perform(
             .reportRun(start.message, run), IntentChanges(begun: start), over: &connection,

@@ -81,7 +81,7 @@ extension Executor {
     return [.retry(order.message)]
   }
 
-  /// The agent never got the prompt, so trying again is safe; but not for ever.
+  /// The agent never got the prompt, so trying again is safe; but not forever.
   private mutating func notStarted(
     _ order: StartOrder, _ reason: String, at context: EventContext
   ) -> Action {

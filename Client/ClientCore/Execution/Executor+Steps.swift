@@ -87,8 +87,8 @@ extension Executor {
     sessions[session]?.times.wakeAtWall = line?.next
     guard let line, let head = candidate(in: session, of: line, workspace) else {
       sessions[session]?.next.setOverdue(since: nil)
-      // What comes into line is asked for by its name: the two clocks may differ, and what is let out too
-      // early would have to be given back.
+      // A message that comes into line is requested by name. The two clocks may differ, and a
+      // message that is granted too early would have to be returned.
       let withdrawal = mayRun && line?.next == nil ? [] : withdraw(session)
       if isHost, !isDraining, let lost = orphan(of: session, in: workspace) {
         return withdrawal + seek(lost.message, lost.run, of: session, at: context)

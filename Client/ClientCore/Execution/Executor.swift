@@ -62,7 +62,7 @@ package struct Executor: Sendable {
     sessions.values.compactMap { $0.deadline(wall: wall, now: now, isAlone: isAlone) }.min()
   }
 
-  /// The question with a number; nil if no answer to it is expected any more.
+  /// The question with a number; nil if an answer is no longer expected.
   package func question(_ id: UInt64) -> AuthorityRequest? {
     for session in sessions.values {
       if let asking = session.question.asking, asking.id == id { return asking.request }
@@ -167,7 +167,7 @@ package struct Executor: Sendable {
   }
 
   /// The authority is connected again: unanswered questions are asked again, and no request is open
-  /// there any more.
+  /// there.
   package mutating func connected(in workspace: Workspace, at context: EventContext) -> [Action] {
     sessions.keys.sorted().flatMap { session -> [Action] in
       sessions[session]?.next = .none
@@ -238,7 +238,7 @@ package struct Executor: Sendable {
     return released(order, in: workspace, at: context)
   }
 
-  /// No agent here has a message any more: it may start in its present queue.
+  /// A message is no longer with an agent here: it may start in its present queue.
   private mutating func released(
     _ order: StartOrder, in workspace: Workspace, at context: EventContext
   ) -> [Action] {

@@ -30,7 +30,7 @@ struct InboxMachine: Sendable {
     case reported
   }
 
-  /// What the server was sent on a connection.
+  /// The preferences that the server was sent on a connection.
   struct Sent: Hashable, Sendable {
     var connection: TransportID
     var isVisible = false
@@ -131,7 +131,7 @@ extension InboxMachine {
     try end(connection, store: store) { $0.request == request }
   }
 
-  /// Ends requests that no task awaits any more, and merges whose text was chosen.
+  /// Ends requests that no task awaits, and merges whose text was chosen.
   private mutating func endSettledRequests(
     _ connection: ConnectionMachine, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {

@@ -198,7 +198,7 @@ extension OutgoingQueue {
         entry.shown.status = .sending
         entry.shown.lastAttempt = context.wall
         entry.attempt = attempt
-        // A transport that never reports must not hold the message for ever.
+        // A transport that never reports must not hold the message forever.
         entry.dueAt = context.now.addingWithoutOverflow(timeout)
       }
       actions.append(.send(entry.shown.message, sequence: entry.shown.sequence, attempt: attempt))

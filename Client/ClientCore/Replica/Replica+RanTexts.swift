@@ -1,8 +1,8 @@
 import QueueModel
 import SequenceCRDT
 
-/// What agents of this device got, of messages whose text somebody changed too late; SPECIFICATION.md,
-/// section "Editions".
+/// The texts that agents of this device got, for messages whose text a user changed too late;
+/// SPECIFICATION.md, section "Editions".
 ///
 /// It is stored before the change is: the state after a change does not say what an agent got, so a
 /// crash in between would lose that.

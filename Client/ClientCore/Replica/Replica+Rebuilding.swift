@@ -181,7 +181,7 @@ struct RebuiltLog {
 
 /// Gives operations of the outbox fresh ids.
 private struct Renaming {
-  /// From these numbers on operations are taken out.
+  /// From these numbers on, operations are removed.
   private(set) var cuts: [ReplicaID: UInt32] = [:]
   /// In the order of the log.
   private(set) var taken: [Operation] = []
@@ -204,7 +204,7 @@ private struct Renaming {
     return operation.keepingFirst(count)
   }
 
-  /// The operations that were taken out, in their order, as the operations of one replica.
+  /// The removed operations, in their order, as the operations of one replica.
   func operations(of replica: ReplicaID, announcing device: DeviceID, name: String) -> [Operation] {
     var fresh = [
       Operation(

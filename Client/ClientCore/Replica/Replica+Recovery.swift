@@ -66,7 +66,7 @@ extension Replica {
             replica: author.replica, stamp: stamp, time: context.deviceWall, recordsUndo: false)
         ).operations
       } catch {
-        // What runs meanwhile is not stopped any more.
+        // Messages that run meanwhile are no longer stopped.
         guard case .importDocument = command else { continue }
         throw .queue(error)
       }

@@ -242,7 +242,7 @@ package struct PendingAsks: Sendable {
       + ended.map { .decide($0.ask.id, AskAnswer(ending: .withdrawn)) }
   }
 
-  /// The session was deleted: its requests must not be answered any more. The authority may have
+  /// The session was deleted: its requests must no longer be answered. The authority may have
   /// accepted an answer to a displayed one before.
   package mutating func sessionDeleted(_ session: SessionID, now: Int64) -> [Action] {
     guard let all = entries[session] else { return resumed(session) }

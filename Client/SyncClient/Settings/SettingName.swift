@@ -32,7 +32,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
   case webKey
   case logLevel
 
-  /// The allowed days of `retention`; 0 is for ever.
+  /// The allowed days of `retention`; 0 means forever.
   public static let retentionRange = 0...3_650
   /// The default of `retention`.
   public static let retentionDefault = 90
@@ -45,7 +45,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
   /// The default of `attachmentQuota`, in MiB.
   public static let attachmentQuotaDefault = 1_024
 
-  /// The allowed seconds of `agentTimeout`; 0 is for ever.
+  /// The allowed seconds of `agentTimeout`; 0 means forever.
   public static let agentTimeoutRange = 0...604_800
   /// The allowed seconds of `agentGrace`.
   public static let agentGraceRange = 0...3_600

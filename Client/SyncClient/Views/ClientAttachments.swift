@@ -208,7 +208,7 @@ public struct ClientAttachments: Sendable {
     {
       if stored.isUploaded {
         switch way {
-        // If it were only removed here, it would stay at the server for ever.
+        // If it were only removed here, it would stay at the server forever.
         case .closed: return
         case .open(let exchange):
           do { try await exchange.remove(known.hash) } catch { throw .there(error) }
@@ -234,7 +234,7 @@ public struct ClientAttachments: Sendable {
   private func syncText(_ known: StoredAttachment, _ way: Way) async throws(TransferError) {
     guard client.keeper.isHeld(known.hash) else {
       switch way {
-      // If it were only removed here, it would stay at the server for ever.
+      // If it were only removed here, it would stay at the server forever.
       case .closed: if known.isUploaded { return }
       case .open(let exchange):
         do { try await exchange.remove(known.hash) } catch { throw .there(error) }

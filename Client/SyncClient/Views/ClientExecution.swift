@@ -96,7 +96,7 @@ public struct ClientExecution: Sendable {
     }
   }
 
-  /// Starts nothing any more; `drained` comes when nothing runs.
+  /// Starts nothing new; `drained` reports when nothing runs.
   public func drain() async {
     await client.engine.note { core, context, store in
       core.drainRequested(at: context, store: store)

@@ -121,7 +121,7 @@ public struct ClientTasks: Sendable {
   /// `ClientExecution.stopAgent(of:)`.
   ///
   /// - Parameters:
-  ///   - patience: the time to answer; nil waits for ever.
+  ///   - patience: the time to answer; nil waits forever.
   ///   - promptsItself: if there is no answer in time the agent asks at its own prompt: its task
   ///     keeps waiting until the agent reports something.
   /// - Returns: the one decision for the agent.

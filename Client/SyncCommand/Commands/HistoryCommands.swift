@@ -10,7 +10,7 @@ protocol TurningCommand: DaemonCommand {
   var isHarmless: Bool { get }
   /// The change that a user was shown; not an argument.
   var change: Int64? { get set }
-  /// What it would do, of the two that the daemon offers.
+  /// The undo or redo that it would do, of the two that the daemon offers.
   func next(in state: UndoAnswer) -> UndoAnswer.Next?
 }
 

@@ -230,7 +230,7 @@ struct ServiceCommands: ParsableCommand {
         """)
     @OptionGroup var options: GlobalOptions
 
-    /// Who names data means the service of these.
+    /// A named data directory means the service of that directory.
     private func refuseOfOtherData(
       _ path: String, in environment: Environment
     ) throws(CommandFailure) {

@@ -122,7 +122,7 @@ struct BugReport: Sendable {
     return ["no lines in the journal of the service, and none in cospoold.log"]
   }
 
-  // MARK: - What stands in for names
+  // MARK: - Placeholders for names
 
   private func hidden(_ text: String) -> String {
     var names: [(name: String, standIn: String)] = []

@@ -2,7 +2,7 @@ import AgentFormats
 import Basics
 import LocalAPI
 
-/// The text of an agent's settings file, with Cospool's hooks put in or taken out; everything else
+/// The text of an agent's settings file, with Cospool's hooks added or removed; everything else
 /// keeps its bytes.
 ///
 /// ```json

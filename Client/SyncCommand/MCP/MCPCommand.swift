@@ -11,7 +11,7 @@ private final class MCPOutput: Sendable {
     line = Mutex(write)
   }
 
-  /// - Returns: whether anybody reads.
+  /// - Returns: whether a reader is left.
   func write(_ answer: String?) -> Bool {
     guard let answer else { return true }
     return line.withLock { $0(answer + "\n") }

@@ -340,7 +340,7 @@ enum MCPTools {
   }
 }
 
-/// The id of a message that is added under a key: the same for ever, on every device.
+/// The id of a message that is added under a key: the same forever, on every device.
 enum MessageKey {
   /// A UUID of version 8 from two independent hashes of the session and the key; a key that is a
   /// UUID is the id itself.

@@ -142,7 +142,7 @@ struct LaunchAgent: Equatable, Sendable {
   private static func takeIn(
     _ path: String, in environment: Environment
   ) async throws(CommandFailure) {
-    // One that is not there is none to take out.
+    // One that is not loaded need not be unloaded.
     _ = try await launchctl(["bootout", target], in: environment)
     let run = try await launchctl(["bootstrap", "gui/\(getuid())", path], in: environment)
     guard run.status != 0 else { return }

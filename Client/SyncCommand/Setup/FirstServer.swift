@@ -18,7 +18,7 @@ struct FirstServer {
   struct Grant: Sendable {
     var server: String
     var code: String
-    /// What was started for it; nil if it ran already.
+    /// The service that was started for it; nil if it ran already.
     var started: Started?
   }
 

@@ -114,7 +114,7 @@ struct SetupStep: Equatable, Sendable, Encodable {
   /// The advice to the user.
   var fix: String?
 
-  /// As people read it.
+  /// As users read it.
   var line: String {
     let mark = state == .failed ? "failed: " : ""
     let padding = String(repeating: " ", count: max(1, 10 - step.count))

@@ -32,7 +32,7 @@ enum AgentCatalog {
       agent.ask = ask
       return agent
     case .acp:
-      // So is one that takes a prompt on its input, and speaks no protocol.
+      // An agent that takes a prompt on its input, and speaks no protocol, is refused, too.
       let isItsOwn = [.none, .hooks, .acp].contains(settings.kind)
       return try ACPAgent(
         command: isItsOwn ? settings.command : nil, timeoutSeconds: timeout, ask: ask)

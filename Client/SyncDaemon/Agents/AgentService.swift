@@ -17,7 +17,7 @@ struct AgentService: Service {
   /// How long running turns may continue when the daemon stops.
   var grace: Duration
   var logger: Logger
-  /// Called once no turn begins any more and none runs.
+  /// Called once no turn runs and none will begin.
   var drained: @Sendable () -> Void = {}
 
   private var dataDirectory: String { access.dataDirectory }
@@ -136,7 +136,8 @@ struct AgentService: Service {
     } catch {
       result = .notStarted("\(error)")
     }
-    // What agents write may hold secrets; the message's output has it for those who look for it.
+    // Agents' output may contain secrets. The message's output file has it for users who look for
+    // it.
     let end = wasStopped ? "stopped, \(result.name)" : result.name
     let names: Logger.Metadata = [
       "message": "\(start.message)", "attempt": "\(start.attempt)",
@@ -365,7 +366,7 @@ extension TurnResult {
     }
   }
 
-  /// What the agent wrote, or what is known of its end.
+  /// The agent's output, or what is known about its end.
   var detail: String {
     switch self {
     case .succeeded(let text), .failed(let text), .died(let text), .notStarted(let text),

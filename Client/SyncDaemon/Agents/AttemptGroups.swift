@@ -89,8 +89,8 @@ final class AttemptGroups: Sendable {
     if !group.remove() { left.withLock { _ = $0.insert(group) } }
   }
 
-  /// Removes the groups of an earlier daemon's turns that have no processes any more. Call it
-  /// before any turn begins: a new group is empty, too.
+  /// Removes the groups of an earlier daemon's turns that no longer have processes. Call it before
+  /// any turn begins: a new group is empty, too.
   func removeEnded() {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
     for name in names where name.hasPrefix(AttemptGroups.namePrefix) { rmdir("\(folder)/\(name)") }

@@ -116,7 +116,7 @@ final class HookSlots: Sendable {
     return outcome
   }
 
-  /// Its person typed a prompt.
+  /// Its user typed a prompt.
   func prompted(_ session: SessionID, with result: TurnResult) {
     state.withLock { state in
       if state.makePlace(for: session) { state.slots[session, default: Slot()].blocks = 0 }
@@ -180,7 +180,8 @@ final class HookSlots: Sendable {
   }
 }
 
-/// An agent that a person works with: it gets prompts from its Stop hook, one at the end of each turn.
+/// An agent that a user works with: it gets prompts from its Stop hook, one at the end of each
+/// turn.
 struct LiveAgent: Agent {
   var slots: HookSlots
 

@@ -77,8 +77,8 @@ final class OutputPipes: Sendable {
     }
   }
 
-  /// Waits until no process can write any more, at most for `limit`; then the bytes in the pipes
-  /// are read, and none after them. Call it once, whether or not the pipes were read.
+  /// Waits until no process can write, at most for `limit`; then the bytes in the pipes are read,
+  /// and none after them. Call it once, whether or not the pipes were read.
   func finish(within limit: Duration) async {
     if let ends = takeWriters() { Self.close(ends.output, ends.errors) }
     guard state.withLock({ $0.isReading }) else {

@@ -21,7 +21,7 @@ struct ProjectFolder: Hashable, Sendable {
     }
   }
 
-  /// A session's project is outside of the folders that this device's person allows.
+  /// A session's project is outside of the folders that this device's user allows.
   struct NotAllowed: Error, Hashable, CustomStringConvertible {
     var path: String
 

@@ -20,7 +20,7 @@ final class TurnAccess: Sendable {
   let dataDirectory: String
   /// The traces that show that an agent started this daemon; empty if a user or the system did.
   let ownTraces = TurnTrace.all(of: getpid())
-  /// The processes above this daemon. They belong to the person who uses it.
+  /// The processes above this daemon. They belong to the user of the device.
   private let ownLine = Set(
     CallingProcess(id: getppid(), user: geteuid()).lineage()?.map(\.id) ?? [])
   private let turns = Mutex<[String: CallingAgent]>([:])
@@ -52,7 +52,7 @@ final class TurnAccess: Sendable {
     }
   }
 
-  /// Notes a command that its person set, until `noteCommandEnded`.
+  /// Records a command that its user set, until `noteCommandEnded`.
   func noteCommand(_ process: pid_t) { commands.withLock { _ = $0.insert(process) } }
 
   func noteCommandEnded(_ process: pid_t) { commands.withLock { _ = $0.remove(process) } }

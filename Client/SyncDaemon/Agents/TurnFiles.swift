@@ -85,7 +85,7 @@ struct TurnFolders: Sendable {
 
   /// Takes that note away, on the disk too: the prompt may go then.
   ///
-  /// - Throws: where the note would come back after a power failure: the prompt must not go.
+  /// - Throws: if the note would come back after a power failure; then the prompt must not be sent.
   func noteSending(_ message: MessageID, attempt: UInt16) throws {
     guard unlink(unsent(message, attempt)) == 0 else {
       if errno == ENOENT { return }

@@ -63,7 +63,7 @@ extension APIHandlers {
           message: "There is no browser \"\(named)\". cospool web status shows them.",
           exitCode: ExitStatus.failed)
       }
-      // The one that asks still gets its answer; its key is worth nothing any more.
+      // The browser that asks still gets its answer, but its key no longer counts.
       web.cutOff(revoked.browsers, except: ObjectIdentifier(context.channel))
       var answer = webAnswer(context)
       if !revoked.codes.isEmpty {

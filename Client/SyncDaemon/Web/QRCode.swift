@@ -149,7 +149,7 @@ extension QRCode {
   /// Patterns, codewords and a mask as modules.
   struct Drawing {
     private(set) var rows: [[Bool]]
-    /// Modules that belong to no codeword, and so are not masked.
+    /// Modules that belong to no codeword, and therefore are not masked.
     private var isFixed: [[Bool]]
     private let size: Int
 

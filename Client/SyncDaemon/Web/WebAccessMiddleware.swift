@@ -44,7 +44,7 @@ struct WebAccessMiddleware: RouterMiddleware {
 
   /// In this order, before any route and before the key.
   static let rules: [Rule] = [
-    // Another name that leads here has another owner, and so do its pages.
+    // Another name that leads here has a different owner, like its pages.
     Rule(
       code: "foreignHost",
       message: "Open the page at the address that cospool web prints.",

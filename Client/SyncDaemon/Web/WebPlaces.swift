@@ -3,9 +3,9 @@ import NIOCore
 import Synchronization
 
 /// The connections to the page's listener that have not sent a browser's key yet. Their number is
-/// limited for each source and in all, and so is the time of each. If the places are taken, a new
-/// connection closes the oldest of its source, so that strangers who only connect keep no browser
-/// out.
+/// limited, for each source and in total, and the time of each is, too. If all places are taken, a
+/// new connection closes the oldest of its source. So strangers who only connect cannot keep a
+/// browser out.
 final class WebPlaces: Sendable {
   /// A browser opens six at once, to load the page's files without a key, and a machine or a network may have
   /// two of them.

@@ -158,7 +158,7 @@ private final class MetricsRequestHandler: ChannelInboundHandler {
     driver.files.thread.runIfActive(eventLoop: context.eventLoop) { ServerFileMetrics(options) }
       .whenComplete { result in
         let (handler, context) = bound.value
-        // The server stops: requests get no answer any more.
+        // The server stops: requests get no answer.
         guard case .success(let files) = result else {
           return context.close(promise: nil)
         }

@@ -1,4 +1,4 @@
-/// What a turn by the Agent Client Protocol begins with.
+/// The input of a turn with the Agent Client Protocol.
 package struct ACPTurn: Hashable, Sendable {
   /// The folder to work in; absolute.
   package var folder: String
@@ -32,7 +32,7 @@ package enum ACPEnd: Hashable, Sendable {
   case died(String)
 }
 
-/// What an agent wants people to decide.
+/// A decision that an agent asks its users for.
 package struct ACPRequest: Hashable, Sendable {
   package enum Matter: Hashable, Sendable {
     /// Leave for a tool call, with all its fields.
@@ -52,7 +52,7 @@ package struct ACPRequest: Hashable, Sendable {
   }
 }
 
-/// What people decided.
+/// The users' decision.
 package enum ACPAnswer: Hashable, Sendable {
   case allowed
   case denied
@@ -62,14 +62,14 @@ package enum ACPAnswer: Hashable, Sendable {
   case dismissed
 }
 
-/// What there is to do for a turn.
+/// The next steps of a turn.
 package enum ACPStep: Hashable, Sendable {
   /// A line for the agent, without its end.
   case send(String)
   /// The same with the prompt. The agent has no work before it.
   case sendPrompt(String)
   case said(AgentEvent)
-  /// What the agent wrote about the turn, for the log.
+  /// The agent's output about the turn, for the log.
   case wrote([UInt8])
   case ask(ACPRequest)
   /// An answer that was none: the same request with the reason.

@@ -1,5 +1,5 @@
-/// What the agent said of the tool calls of a turn: a request for permission names its call, and
-/// the call's fields may have come before it.
+/// The agent's reports about the tool calls of a turn. A request for permission names its call, and
+/// the call's fields may have arrived before it.
 struct ACPToolCalls: Sendable {
   private struct Call: Sendable {
     var members: [String: JSONTree] = [:]

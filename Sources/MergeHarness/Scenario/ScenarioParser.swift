@@ -112,7 +112,7 @@ enum ScenarioParser {
 struct VerbTable<Verb: Sendable>: Sendable {
   typealias Reading = @Sendable (inout FieldReader) throws(ScenarioError) -> Verb
 
-  /// What the verbs are called in messages.
+  /// The verbs' names in messages.
   let what: String
   let readings: [(name: String, read: Reading)]
 

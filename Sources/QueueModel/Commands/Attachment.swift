@@ -3,7 +3,7 @@
 public struct Attachment: Hashable, Sendable {
   /// The SHA-256 of the bytes: the attachment's permanent name.
   public let hash: ContentHash
-  /// What people call it.
+  /// Its name for users.
   public let name: String
   /// The media type, such as `image/png`.
   public let mediaType: String

@@ -219,7 +219,7 @@ public struct CommandOutcome: Hashable, Sendable {
     case affected(count: Int)
     /// These parts of a document were new.
     case imported(ImportCounts)
-    /// This was taken back.
+    /// This was undone.
     case undone(UndoResult)
     /// This was done again.
     case redone(UndoResult)

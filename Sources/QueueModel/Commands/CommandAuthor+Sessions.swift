@@ -24,8 +24,8 @@ extension CommandAuthor {
     return operations.isEmpty ? .unchanged : .done
   }
 
-  /// Deleting clears what it sees: messages, place in the thread queue, locks and pauses. What
-  /// another device adds at the same time keeps the session alive.
+  /// Deleting clears what it sees: messages, place in the thread queue, locks and pauses. Additions
+  /// by other devices at the same time keep the session alive.
   mutating func deleteSession(_ id: SessionID) throws(QueueError) -> CommandOutcome.Notice {
     let session = try existingSession(id)
     let reference = try self.reference(of: session)

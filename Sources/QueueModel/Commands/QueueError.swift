@@ -36,7 +36,7 @@ public enum QueueError: Error, Hashable, Sendable {
   case messageNotCancelled(id: String)
   /// The message ended so long ago that its content is gone.
   case messageForgotten(id: String)
-  /// The agent has the message already, so it cannot be changed or cancelled any more.
+  /// The agent has the message already, so it can no longer be changed or cancelled.
   case alreadyStarted(id: String)
   /// The message was done already.
   case messageFinished(id: String)

@@ -137,7 +137,7 @@ public struct WorkspaceDocument: Hashable, Sendable {
   }
 }
 
-/// What an import brought.
+/// The result of an import.
 public struct ImportCounts: Hashable, Sendable {
   /// Sessions that were not there.
   public var sessions = 0

@@ -6,7 +6,7 @@ public enum TaskRequest: Hashable, Sendable {
   /// It asks a question.
   case question(UserQuestion)
 
-  /// The request's name for ever.
+  /// The request's permanent name.
   public var id: RequestID {
     switch self {
     case .approval(let request): request.id
@@ -55,7 +55,7 @@ public enum TaskRequest: Hashable, Sendable {
 
 /// An action for which an agent asks permission (S4-28).
 public struct ApprovalRequest: Hashable, Sendable {
-  /// The request's name for ever.
+  /// The request's permanent name.
   public var id: RequestID
   /// The tool that the agent wants to use.
   public var toolName: String
@@ -116,7 +116,7 @@ public struct ApprovalRequest: Hashable, Sendable {
 
 /// Something that an agent wants to know (S4-29).
 public struct UserQuestion: Hashable, Sendable {
-  /// The question's name for ever.
+  /// The question's permanent name.
   public var id: RequestID
   /// The question.
   public var question: String

@@ -348,7 +348,7 @@ private struct TouchedFields {
     fields[UndoField(element: element, part: part), default: false] =
       isAdded || fields[UndoField(element: element, part: part)] == true
     switch part {
-    // What an agent does to a message is not a user's work.
+    // An agent's changes of a message are not a user's work.
     case .register(let field) where field >= .run || field == .changedAt: break
     case .tags(.locked), .tags(.queued): break
     default: elements.insert(element)

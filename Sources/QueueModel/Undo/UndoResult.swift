@@ -30,7 +30,7 @@ public struct UndoNext: Hashable, Sendable {
   }
 }
 
-/// Why a change, or a part of it, is not taken back.
+/// Why a change, or a part of it, is not undone.
 public enum UndoObstacle: Hashable, Sendable {
   /// An agent has the message with this text, in this session.
   case started(MessageID, String, SessionID?)

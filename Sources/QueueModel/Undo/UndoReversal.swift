@@ -31,7 +31,7 @@ struct UndoReversal {
   mutating func write(by author: inout CommandAuthor) {
     for session in pausing { pause(session, by: &author) }
     let isBlocked = hasNoMessageLeft(author.workspace)
-    // What stops comes before what starts: another device may see the operations one by one.
+    // Stops come before starts, because another device may receive the operations one by one.
     for step in entry.steps.enumerated().sorted(by: {
       ($0.element.rank, $0.offset) < ($1.element.rank, $1.offset)
     }).map(\.element) {

@@ -69,7 +69,7 @@ public enum HistoryAction: Hashable, Sendable {
   case resumed
   /// A file was attached, with this name.
   case attached(name: String)
-  /// Files were taken away.
+  /// Files were removed.
   case detached
   /// An import recorded earlier attempts to run the message.
   case notedAttempts(Int)

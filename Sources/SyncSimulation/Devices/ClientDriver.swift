@@ -217,7 +217,7 @@ final class ClientDriver: SimulationPart {
     else { return }
     if let scheduled = device.process?.scheduledWake, scheduled <= deadline { return }
     device.process?.scheduledWake = deadline
-    // A missed deadline would otherwise cause a wake-up at the same moment for ever.
+    // A missed deadline would otherwise cause a wake-up at the same moment forever.
     var delay = min(max(1, deadline - (clock.now - origin)), 3_600_000)
     // A machine that is busy, or slept, wakes its programs late.
     if options.timersLateMax > 0, device.generator.chance(30) {

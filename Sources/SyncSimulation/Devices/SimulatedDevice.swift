@@ -111,7 +111,7 @@ package final class SimulatedDevice {
   struct Agent {
     var order: StartOrder
     var endsAt: Int64
-    /// The requests that it waits for, and whether it waits for ever; several if its subagents ask.
+    /// The requests that it waits for, and whether it waits forever; several if its subagents ask.
     var requests: [RequestID: Bool] = [:]
     var hasAsked = false
     var isStopped = false

@@ -268,7 +268,7 @@ package final class SimulatedDevices: RandomAccessCollection, SimulationPart {
     device.files = memory.files
     var process = memory.process
     process.store = store(of: device, memory.files)
-    // The monotonic clock stood still meanwhile.
+    // The monotonic clock did not advance meanwhile.
     process.clockOrigin += clock.now - memory.savedAt
     process.scheduledWake = nil
     process.restsAtClockOffset = nil

@@ -196,7 +196,8 @@ final class SimulatedNetwork: SimulationPart {
     put(.end("the client closed"), .toServer, on: pipe)
   }
 
-  /// The client's process is gone; with `losesPower` its machine, which sends nothing any more.
+  /// The client's process is gone; with `losesPower`, its machine, too, so that nothing more is
+  /// sent.
   func clientDies(_ pipe: Pipe, losesPower: Bool) {
     pipe.clientHolds = false
     pipe.isDisturbed = true

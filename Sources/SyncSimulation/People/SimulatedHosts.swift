@@ -132,7 +132,7 @@ final class SimulatedHosts: SimulationPart {
     }
   }
 
-  /// Nothing runs any more: the program ends.
+  /// Nothing runs: the program ends.
   func drained(_ device: SimulatedDevice) {
     guard device.process?.host.isDraining == true else { return }
     simulation.devices.end(device, losesPower: false)

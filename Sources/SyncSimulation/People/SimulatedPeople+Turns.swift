@@ -7,7 +7,7 @@ package import WireProtocol
 /// A request to stop an attempt.
 package struct AskedStop: Sendable {
   package var attempt: AttemptName
-  /// The marks by which the message stood in its queue, as the person saw it.
+  /// The `live` tags of the message that the user saw.
   package var tags: Set<OperationID>
   /// How often the server's store had gone back in time when it was asked.
   package var serverRestores: Int

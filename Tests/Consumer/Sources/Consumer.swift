@@ -4,7 +4,7 @@ import OutgoingMessages
 import QueueModel
 import SyncClient
 
-/// Two devices of one person, as an app would have them: `Consumer SERVER CODE CODE DIRECTORY`.
+/// Two devices of one user, as an app would have them: `Consumer SERVER CODE CODE DIRECTORY`.
 ///
 /// It exits with 0 if the phone sent a message, the laptop ran it, the phone answered the agent's
 /// question, a file got from one to the other, a sync in the background brought the rest, and a

@@ -9,7 +9,7 @@ struct ACPAgent: Agent {
   /// The program and its arguments.
   var words: [String]
   var timeoutSeconds: Int?
-  /// Asks people for what it asks.
+  /// Passes its requests on to users.
   var ask: OpencodeAgent.Asker
   /// How long it may take to begin a conversation: some programs fetch themselves first.
   var openingLimit = Duration.seconds(120)
@@ -23,7 +23,7 @@ struct ACPAgent: Agent {
   /// Bytes of pictures that go with one prompt.
   static let picturesBytesMax = 16 << 20
 
-  /// - Throws: where no command is set, or it cannot be read.
+  /// - Throws: if no command is set, or it cannot be read.
   init(
     command: String?, timeoutSeconds: Int?, ask: @escaping OpencodeAgent.Asker
   ) throws(CommandLineFault) {
@@ -92,7 +92,7 @@ struct ACPAgent: Agent {
 
   // MARK: - The prompt
 
-  /// - Throws: where a file cannot be read.
+  /// - Throws: if a file cannot be read.
   private static func begin(_ turn: AgentTurn) throws -> ACPTurn {
     let files = turn.files?.files ?? []
     let text: JSONTree = ["type": "text", "text": .string(turn.prompt)]

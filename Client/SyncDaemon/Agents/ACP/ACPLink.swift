@@ -4,8 +4,8 @@ import QueueModel
 import Synchronization
 import SystemPackage
 
-/// The two directions between a turn and its agent's process. What the agent writes is read on the
-/// thread of its pipes; what goes to it is written by `drive`, which waits while it does not read.
+/// The two directions between a turn and its agent's process. The agent's output is read on the
+/// thread of its pipes. `drive` writes its input, and waits while the agent does not read.
 final class ACPLink: Sendable {
   /// Hands output to its link.
   struct Output: AgentOutputReader {
@@ -116,7 +116,8 @@ final class ACPLink: Sendable {
     errand.finish()
   }
 
-  /// What its process writes to standard error. The turn begins with the prompt, not with the process.
+  /// The output of its process on standard error. The turn begins with the prompt, not with the
+  /// process.
   func processNoted(_ event: TurnEvent) {
     if case .wrote = event { report(event) }
   }
@@ -132,7 +133,7 @@ final class ACPLink: Sendable {
 
   func processEnded() { errand.finish() }
 
-  /// Why a turn ended whose process did; nil where it ended otherwise.
+  /// Why a turn whose process ended has ended; nil if it ended for another reason.
   private var closing: String? {
     switch state.withLock({ $0.end }) {
     case .notSent(let reason), .died(let reason): reason
@@ -199,7 +200,7 @@ final class ACPLink: Sendable {
     }
   }
 
-  /// nil where it was withdrawn.
+  /// nil if it was withdrawn.
   private func decided(
     _ request: ACPRequest, _ reason: String?, _ session: SessionID,
     _ ask: @escaping OpencodeAgent.Asker, until ends: AsyncStream<Void>

@@ -295,8 +295,8 @@ struct OpencodeAgent: Agent {
     }
   }
 
-  /// Busy signals and requests until the turn ends. The stream is an extra: without it the turn goes
-  /// on, and it is opened again.
+  /// Busy signals and requests until the turn ends. The stream is optional: without it, the turn
+  /// continues, and the stream is opened again.
   private func listen(
     to conversation: String, of turn: AgentTurn, connected: @escaping @Sendable () -> Void,
     _ report: @escaping @Sendable (TurnEvent) -> Void
