@@ -41,7 +41,7 @@ struct Waiters: Sendable {
 
   /// Reports the result to the users who gave the answer.
   ///
-  /// - Returns: whether anyone waited.
+  /// - Returns: whether a caller waited.
   @discardableResult
   mutating func tell(_ answer: AnswerRequest, _ event: Result<AnswerEvent, ClientError>) -> Bool {
     let waiting = people[answer.request] ?? []

@@ -24,7 +24,7 @@ enum CharacterWidth {
     character.unicodeScalars.contains("\u{20E3}") && character.unicodeScalars.contains("\u{FE0F}")
   }
 
-  /// The selectors U+FE0E and U+FE0F ask for text or picture, whatever is usual.
+  /// The selectors U+FE0E and U+FE0F request text or picture, whatever the default is.
   private static func isEmoji(_ character: Character, _ first: Unicode.Scalar) -> Bool {
     if character.unicodeScalars.contains("\u{FE0E}") { return false }
     return first.properties.isEmojiPresentation

@@ -15,7 +15,7 @@ struct LaterOptions: ParsableArguments {
     if at != nil, `in` != nil { throw ValidationError("Give --at or --in, not both.") }
   }
 
-  /// The time as requests have it; nil if no option was given.
+  /// The time in the form of requests; nil if no option was given.
   ///
   /// - Throws: `CommandFailure` if it cannot be read, has passed, or is more than a year ahead.
   func later(now: Date = .now, zone: TimeZone = .current) throws -> String? {
@@ -67,7 +67,7 @@ enum LaterTime {
     return try checked(date, text, now)
   }
 
-  /// So long from now: numbers with `d`, `h`, `m` and `s`.
+  /// A time from now: numbers with `d`, `h`, `m` and `s`.
   static func date(in text: String, now: Date) throws(CommandFailure) -> Date {
     let units: [Character: Double] = ["d": 86_400, "h": 3_600, "m": 60, "s": 1]
     var seconds = 0.0

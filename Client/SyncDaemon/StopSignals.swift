@@ -4,7 +4,7 @@ import Synchronization
 
 /// Signals as streams, instead of their sudden ends.
 enum StopSignals {
-  /// A source without a reference stops; these are kept as long as the process lives.
+  /// A source without a reference stops, so these are kept while the process lives.
   private static let sources = Mutex<[any DispatchSourceSignal]>([])
 
   /// The signals that end the daemon, by default SIGTERM and SIGINT.

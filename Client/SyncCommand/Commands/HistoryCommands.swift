@@ -4,7 +4,7 @@ import LocalAPI
 
 /// A command that undoes a change or redoes it, and asks first if its user may not expect that.
 protocol TurningCommand: DaemonCommand {
-  /// The verb before, and after the change.
+  /// The verb before and after the change.
   static var verbs: (does: String, did: String) { get }
   /// Whether it only shows or forgets something.
   var isHarmless: Bool { get }
@@ -15,15 +15,15 @@ protocol TurningCommand: DaemonCommand {
 }
 
 extension TurningCommand {
-  /// Changes so old are asked about.
+  /// The age from which a change is shown first and confirmed.
   private static var recentSeconds: Double { 60 }
 
-  /// Whether a user at a terminal can be shown what would be done.
+  /// Whether the change can be shown to a user at a terminal.
   func asks(in environment: Environment) -> Bool {
     environment.confirm != nil && !isHarmless && !options.json
   }
 
-  /// Shows an old change, or one that others have worked on since, and asks for yes or no.
+  /// Shows an old change, or one on which others have worked since, and asks for yes or no.
   ///
   /// - Throws: `CommandFailure` if the user says no.
   mutating func lookUp(_ state: UndoAnswer, _ environment: Environment) throws {
@@ -54,7 +54,7 @@ extension TurningCommand {
       group.addTask { try await connection.answer(to: request) }
       group.addTask {
         for await _ in stop() { return nil }
-        // A surrounding without signals: the answer ends the wait.
+        // In an environment without signals, the answer ends the wait.
         try await Task.sleep(for: .seconds(86_400))
         return nil
       }

@@ -257,7 +257,7 @@ extension PushCommands.Add {
   }
 }
 
-/// A secret that is no argument.
+/// A secret that is not an argument.
 enum SecretFile {
   /// The text of the file, or of standard input if the path is "-", without white space around it.
   static func read(_ path: String, or input: StandardInput) throws -> String {

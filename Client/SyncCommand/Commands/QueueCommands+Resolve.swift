@@ -30,7 +30,7 @@ extension QueueCommands {
     var take: String?
     @OptionGroup var options: GlobalOptions
 
-    /// The text that was chosen, and the base of the message in which it was seen; no argument.
+    /// The text that was chosen, and the base of the message in which it was seen; not an argument.
     var chosen: EditRequest?
     /// The author of that text; not an argument.
     var source = ""
@@ -109,7 +109,7 @@ extension QueueCommands {
       return first
     }
 
-    /// The text itself, not a number: whatever comes meanwhile, it is the one that was shown.
+    /// The text itself, not a number: whatever arrives meanwhile, it is the one that was shown.
     func request(input: StandardInput) throws -> APIRequest {
       try APIRequest(.put, ["messages", message, "content"], body: chosen)
     }

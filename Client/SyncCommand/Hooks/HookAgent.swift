@@ -27,7 +27,7 @@ enum HookAgent: String, CaseIterable, ExpressibleByArgument {
     }
   }
 
-  /// The events it knows, of those that say something.
+  /// The relevant events that it knows.
   var events: [HookEvent.Name] {
     switch self {
     case .claude: HookEvent.Name.allCases

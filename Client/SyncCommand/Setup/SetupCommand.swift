@@ -101,9 +101,9 @@ struct SetupStep: Equatable, Sendable, Encodable {
   enum State: String, Equatable, Sendable, Encodable {
     /// Something was changed.
     case done
-    /// It was so before.
+    /// It was done before.
     case unchanged
-    /// It was not wanted, or there is nothing to do it with.
+    /// It was not wanted, or it is not possible here.
     case skipped
     case failed
   }
