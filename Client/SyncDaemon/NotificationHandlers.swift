@@ -110,7 +110,7 @@ struct RetractionEvent: Codable, Equatable, Sendable {
   var reason: NotificationRetraction
 }
 
-/// Something waits, and there has been no connection for a while.
+/// Operations wait, and there has been no connection for a while.
 struct WaitingEvent: Codable, Equatable, Sendable {
   var since: String
 }

@@ -18,7 +18,7 @@ protocol RouteHandlers: Sendable {
 extension RouteHandlers {
   typealias Context = APIContext
 
-  /// Does a command and answers with its receipt.
+  /// Performs a command and answers with its receipt.
   ///
   /// - Parameter messages: those that it changes, which the receipt names.
   func perform(
@@ -35,7 +35,7 @@ extension RouteHandlers {
     return messages.compactMap { try? workspace.message($0) }.map(ReceiptAnswer.Message.init)
   }
 
-  /// Undo does not start an agent again; it names what does.
+  /// Undo does not start an agent again; it names the command that does.
   func noteStop(of message: MessageID?, in session: SessionID) async {
     guard let message else { return }
     await note(UndoLabel(kind: .stopped, session: session, message: message))
@@ -45,7 +45,7 @@ extension RouteHandlers {
   ///
   /// - Parameter former: what it was before; nil if nothing had set it.
   func note(_ label: UndoLabel, former: String? = nil) async {
-    // It is done already; only undo would not know of it.
+    // The change is made already; only undo would not know of it.
     try? await client.note(label, former: former)
   }
 

@@ -86,7 +86,7 @@ extension StartObstacle {
     }
   }
 
-  /// Until when a message waits, why, and how it starts before.
+  /// The time until which a message waits, the reason, and how to start it earlier.
   static func wait(of message: MessageView, until time: Int64, now: Int64) -> String {
     let id = message.id.description.prefix(8)
     // After an error it waits for the end of a limit, not for a time that a user named.

@@ -66,7 +66,7 @@ package enum AgentLimits {
   package static let runningToolsMax = 1_000
 }
 
-/// Reads what an agent writes, a piece at a time, wherever the pieces are cut.
+/// Reads an agent's output, a piece at a time, wherever the pieces are cut.
 ///
 /// Nothing in the output can trap, and memory is bounded by `AgentLimits`. Unknown output is
 /// skipped: agents add kinds of events with every version. Only the end is judged strictly: without

@@ -9,7 +9,7 @@ enum AgentCatalog {
     _ kind: AgentKind, _ settings: AgentSettings, _ slots: HookSlots,
     environment: [String: String], ask: @escaping OpencodeAgent.Asker
   ) throws -> any Agent {
-    // The device's command is for the device's agent.
+    // The device's command belongs to the device's agent.
     let command = kind == settings.kind ? settings.command : nil
     let timeout = settings.timeoutSeconds
     switch kind {

@@ -5,9 +5,9 @@ import NIOCore
 import SyncClient
 
 extension APIHandlers {
-  // MARK: - The page, and who may use it
+  // MARK: - The page and its browsers
 
-  /// The routes as the page's listener has them: behind the gate, with the page's files.
+  /// The routes of the page's listener: behind the access check, with the page's files.
   func webRouter() -> Router<Context> {
     let client = client
     let router = Router(context: Context.self)

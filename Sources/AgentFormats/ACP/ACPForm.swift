@@ -26,7 +26,7 @@ package struct ACPForm: Hashable, Sendable {
     var rules: String
   }
 
-  /// Fields of one form.
+  /// The maximum number of fields of one form.
   static let fieldsMax = 50
   /// The answer that declines a form.
   package static let decline = "/decline"
@@ -131,7 +131,7 @@ package struct ACPForm: Hashable, Sendable {
     choice.value == choice.title ? choice.value : "\(choice.value) (\(choice.title))"
   }
 
-  /// An answer that is none, and why.
+  /// An invalid answer, with the reason.
   package struct Fault: Error, Hashable, Sendable {
     package var reason: String
   }
@@ -151,7 +151,7 @@ package struct ACPForm: Hashable, Sendable {
     return .object(members)
   }
 
-  /// The words for each field.
+  /// The description of each field.
   private func values(_ answer: String) throws(Fault) -> [(name: String, words: String)] {
     if fields.isEmpty { return [] }
     guard fields.count > 1 else { return [(fields[0].name, answer)] }

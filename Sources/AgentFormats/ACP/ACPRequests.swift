@@ -6,7 +6,7 @@ struct ACPOptions: Hashable, Sendable {
   private let reject: JSONTree?
   private let isPlain: Bool
 
-  /// nil if that is no list.
+  /// nil if that is not a list.
   init?(_ options: JSONTree?) {
     guard case .array(let options) = options else { return nil }
     func first(_ kinds: String...) -> JSONTree? {
@@ -21,7 +21,7 @@ struct ACPOptions: Hashable, Sendable {
       && options.count { $0["kind"]?.text == "allow_once" } == 1
   }
 
-  /// The input with what a yes chooses, if that is more than a yes to this once.
+  /// The input, with the option that an approval chooses if it is more than a single permission.
   func shown(in input: JSONTree) -> JSONTree {
     guard !isPlain, case .object(var members) = input else { return input }
     var free = "allowing it chooses"
@@ -54,7 +54,7 @@ struct ACPRequests: Sendable {
     var faults = 0
   }
 
-  /// Answers to one form that may be none.
+  /// The maximum number of invalid answers to one form.
   private static let faultsMax = 3
   /// UTF-8 bytes of a question that users see in full.
   private static let questionBytesMax = 2_000
@@ -171,7 +171,7 @@ struct ACPRequests: Sendable {
     }
   }
 
-  /// The turn is over.
+  /// The turn has ended.
   mutating func withdrawAll() -> [ACPStep] {
     defer { open = [:] }
     return open.keys.sorted().map { .withdraw(key: $0) }

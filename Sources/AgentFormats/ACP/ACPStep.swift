@@ -6,7 +6,7 @@ package struct ACPTurn: Hashable, Sendable {
   package var conversation: String?
   /// The prompt's blocks.
   package var prompt: [JSONTree]
-  /// The same for an agent that takes pictures; nil if there are none.
+  /// The same for an agent that accepts pictures; nil if there are none.
   package var promptWithPictures: [JSONTree]?
 
   package init(
@@ -22,9 +22,9 @@ package struct ACPTurn: Hashable, Sendable {
 
 /// How a turn by the Agent Client Protocol ended.
 package enum ACPEnd: Hashable, Sendable {
-  /// The agent said how.
+  /// The agent reported the result.
   case verdict(AgentVerdict)
-  /// The agent said that it was cancelled.
+  /// The agent reported that it was cancelled.
   case cancelled
   /// The agent got no prompt.
   case notSent(String)
@@ -35,14 +35,14 @@ package enum ACPEnd: Hashable, Sendable {
 /// A decision that an agent asks its users for.
 package struct ACPRequest: Hashable, Sendable {
   package enum Matter: Hashable, Sendable {
-    /// Leave for a tool call, with all its fields.
+    /// Permission for a tool call, with all its fields.
     case permission(tool: String, input: JSONTree)
     case form(ACPForm)
-    /// To open an address.
+    /// Permission to open an address.
     case address(String, options: [String])
   }
 
-  /// Names the request until it is over.
+  /// The name of the request until it has ended.
   package var key: String
   package var matter: Matter
 
@@ -56,9 +56,9 @@ package struct ACPRequest: Hashable, Sendable {
 package enum ACPAnswer: Hashable, Sendable {
   case allowed
   case denied
-  /// A form's or an address's answer.
+  /// The answer to a form or an address.
   case text(String)
-  /// There will be no answer.
+  /// No answer will come.
   case dismissed
 }
 
@@ -72,9 +72,9 @@ package enum ACPStep: Hashable, Sendable {
   /// The agent's output about the turn, for the log.
   case wrote([UInt8])
   case ask(ACPRequest)
-  /// An answer that was none: the same request with the reason.
+  /// An invalid answer: the same request with the reason.
   case askAgain(ACPRequest, reason: String)
-  /// The request is over without an answer.
+  /// The request ended without an answer.
   case withdraw(key: String)
   case ended(ACPEnd)
 }
