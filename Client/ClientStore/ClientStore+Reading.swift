@@ -104,7 +104,7 @@ extension ClientStore {
   }
 }
 
-/// The state to which later entries are added. An unreadable cache is no loss: the base and the
+/// The state to which later entries are added. An unreadable cache is not a loss: the base and the
 /// entries hold everything.
 private func fetchState(_ database: Database) throws -> (workspace: Workspace, entry: Int64)? {
   if let cache = try fetchSnapshot(database, kind: "cache"),

@@ -116,8 +116,8 @@ public struct NotificationSettings: Hashable, Sendable {
   public var showsDetails: Bool
   /// Whether the state of running tasks goes to targets that show it.
   public var showsLiveStatus: Bool
-  /// How many seconds no device must have been looked at before the user's push targets are
-  /// notified, if this device set them last.
+  /// The number of seconds without a user at any device after which the user's push targets are
+  /// notified, if this device set it last.
   public var personDelaySeconds: Int
   /// The command that runs for every notification while no user looks at the device; nil: none.
   public var command: String?

@@ -65,8 +65,8 @@ extension QueueClient {
     try await turn(.redo(change: change))
   }
 
-  /// Undoes or redoes, and asks the authority before and after: messages that an agent has received
-  /// by now are not changed, and without an answer the device counts as apart.
+  /// Undoes or redoes, and asks the authority before and after. Messages that an agent has received
+  /// by now are not changed, and without an answer the device counts as offline.
   private func turn(_ command: Command) async throws(ClientError) -> CommandReceipt {
     var races = await engine.read { UndoRaces(of: command, in: $0) }
     let endings = await queues.endings(of: races.all)
@@ -135,7 +135,8 @@ extension QueueClient {
     }
   }
 
-  /// Records an act of a user here that undo cannot reverse, so that undo names its reversal.
+  /// Records an act of a user here that undo cannot reverse, so that undo names the command that
+  /// reverses it.
   ///
   /// - Parameter former: the former value; nil if it had not been set.
   /// - Throws: `.queue(.persistenceFailed)`, `.closed`.
@@ -151,8 +152,8 @@ extension QueueClient {
     get async { await engine.read { UndoState(of: $0) } }
   }
 
-  /// What an undo and a redo would do now. Like these, it asks the server first, for at most
-  /// `ClientQueues.raceAnswerLimit`.
+  /// What an undo and a redo would do now. Like them, it asks the server first, and waits for at
+  /// most `ClientQueues.raceAnswerLimit`.
   public var confirmedUndoState: UndoState {
     get async {
       let question = await engine.read { UndoRaces.presence(in: $0.replica.workspace) }
@@ -161,7 +162,7 @@ extension QueueClient {
     }
   }
 
-  /// The changes and their authors, the newest first, as far back as this device's log reaches.
+  /// The changes and their authors, the newest first, as far back as this device's log goes.
   ///
   /// - Parameters:
   ///   - before: the `next` of the previous page; nil begins at the newest.

@@ -11,7 +11,7 @@ package enum AgentOrder: Hashable, Sendable {
   case stop(SessionID, attempt: UInt16)
   /// Ask, on all devices, whether the session may run here; the settings require consent.
   case askConsent(SessionID)
-  /// Stop asking: the session may run here, or is no longer to run here.
+  /// Stop asking: the session may run here, or must not run here any longer.
   case consentSettled(SessionID)
   /// Nothing runs, nothing will start, and no lease is held.
   case drained
@@ -35,7 +35,7 @@ struct ExecutionMachine: Sendable {
   private(set) var executor: Executor?
   /// The choices of users at this device about single sessions, also before it runs agents.
   private(set) var choices = SessionChoices() { didSet { executor?.choices = choices } }
-  /// Whether the program is to end, also if that was requested before it ran agents.
+  /// Whether the program is about to end, also if that was requested before it ran agents.
   private(set) var isDraining = false
   /// Whether the server decides.
   private var isServerAsked = false
@@ -282,7 +282,7 @@ extension ExecutionMachine {
       return done
     }
     unstored.append((command, following, intents))
-    // However many ends follow, the first of them is tried again in time.
+    // Even if many ends follow, the first one is tried again in time.
     storeAt = storeAt ?? context.now + ExecutionMachine.storeRetryMilliseconds
     return []
   }

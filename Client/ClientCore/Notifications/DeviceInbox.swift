@@ -7,8 +7,8 @@ import WireProtocol
 struct DeviceInbox: Sendable {
   /// How long names are kept, by the specification.
   static let memoryMilliseconds: Int64 = 7 * 86_400_000
-  /// The maximum number of displayed notifications; of more, the oldest that no user has to answer goes
-  /// first.
+  /// The maximum number of displayed notifications; beyond it, the oldest that no user has to
+  /// answer is removed first.
   static let standingMax = WireLimits.inboxMax
 
   private(set) var standing: [OperationID: DeviceNotification]

@@ -59,8 +59,8 @@ extension TaskMachine {
     }
   }
 
-  /// Keeps that texts which this device's user saved came too late for an agent. Only its own user does not know
-  /// that: nothing of it travels.
+  /// Records that texts of this device's user were too late for an agent. Only this user needs to
+  /// learn that, so nothing is sent.
   mutating func noteLate(
     _ texts: [LateText], _ connection: ConnectionMachine, at context: EventContext
   ) {

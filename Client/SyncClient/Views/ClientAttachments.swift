@@ -174,7 +174,7 @@ public struct ClientAttachments: Sendable {
     var hindrance: ClientError?
     for stored in try await client.keeper.all() where !Task.isCancelled {
       do throws(TransferError) {
-        // Looked up again for each: an earlier upload may have taken minutes.
+        // This is looked up again for each file, because an earlier upload may have taken minutes.
         let use = client.workspace().attachments()[stored.hash]
         var stored = stored
         if asksAgain, use?.isWaiting == true || stored.isRequest { stored.isUploaded = false }
