@@ -77,7 +77,7 @@ extension WorkspaceImage.Message {
 }
 
 extension WorkspaceImage.Tags {
-  /// The `live` tag that an addition puts.
+  /// The `live` tag that an addition adds.
   static func added(by addition: OperationID) -> WorkspaceImage.Tags {
     WorkspaceImage.Tags(field: .live, tags: [WorkspaceImage.Tag(id: addition, note: "")])
   }

@@ -94,7 +94,7 @@ package struct FeedRequest: APIValue {
   package var limitUntil: Timestamp?
   /// Whether a hook started the turn that ends, as the agent reports it.
   package var stopHookActive: Bool?
-  /// How many times in a row the agent obeys its hooks before it ignores them.
+  /// How often the agent obeys its hooks in a row before it ignores them.
   package var blocksMax: Int?
   /// The agent's process, and when it started, in clock ticks since boot.
   package var agentProcess: Int?
@@ -128,7 +128,7 @@ package struct ConversationRequest: APIValue {
   package var isContinued: Bool?
   /// Where the agent works.
   package var folder: String?
-  /// The agent's process, and when it began, in clock ticks since the system did.
+  /// The agent's process, and when it began, in clock ticks since the system's start.
   package var agentProcess: Int?
   package var agentStart: UInt64?
 
@@ -166,7 +166,7 @@ package struct SignalRequest: APIValue {
   package var name: String?
   /// The failure, for `error`.
   package var message: String?
-  /// Which of the agent's own agents it is about; left out for the agent itself.
+  /// The subagent that it is about; absent for the agent itself.
   package var agent: String?
   /// For `turn_start`: whether the agent continues without a prompt of its user.
   package var byItself: Bool?
@@ -187,7 +187,7 @@ package struct ActivityAnswer: APIValue {
   /// The ids of the tools that run, sorted.
   package var runningTools: [String]
   package var isPendingApproval: Bool
-  /// The failure that no user has handled yet; left out if there is none.
+  /// The failure that no user has handled yet; absent if there is none.
   package var currentError: RefusalAnswer.Details?
   /// The status reported by its host, if one session is requested.
   package var task: TaskStateAnswer?

@@ -137,7 +137,7 @@ package struct PushSummary: Hashable, Sendable {
   package var waiting: Int
   /// The newest first, at most `deadLettersMax`.
   package var deadLetters: [DeadLetter]
-  /// What blocks pushes of a kind, for kinds that have a valid target.
+  /// The obstacle to pushes of a kind, for kinds that have a valid target.
   package var problems: [String: String]
 
   package static let deadLettersMax = 1_000

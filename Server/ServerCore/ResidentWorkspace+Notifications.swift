@@ -51,8 +51,8 @@ extension ResidentWorkspace {
   }
 
   /// Stores the task changes of staged batches with the commit: devices are notified once that is
-  /// durable. Of very many tasks some are read at a time, the rest with the next batch or a moment
-  /// later.
+  /// durable. If there are very many tasks, some are read at a time, and the rest with the next
+  /// batch or a moment later.
   mutating func stageTasks(at now: ServerTime) {
     guard let content else { return }
     guard !liveStatus.showsNothing || !inboxes.receivers(of: .started).isEmpty else {
@@ -136,7 +136,7 @@ extension Workspace {
 }
 
 extension Operation {
-  /// Whether it may end that messages of a session wait for a choice, whichever they are.
+  /// Whether it may end the wait of any messages of a session for a choice.
   fileprivate var mayEndChoicesOfASession: Bool {
     switch body {
     case .clearTags(_, .exists, _), .setRegister(_, .onMerge, _, _): true

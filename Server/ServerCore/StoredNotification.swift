@@ -213,7 +213,7 @@ package struct LiveStatusChange: Hashable, Sendable {
   }
 }
 
-/// What the store keeps about a status; milliseconds since 1970.
+/// The store's data about a status; times are milliseconds since 1970.
 package enum ShownStatus: Hashable, Sendable {
   case since(Int64)
   /// Kept until all devices were notified.

@@ -211,7 +211,7 @@ extension ServerDatabase: PushQueue {
     }
   }
 
-  /// Drops deliveries whose target is gone, then orders without deliveries.
+  /// Drops deliveries whose target no longer exists, then orders without deliveries.
   private func forgetFinishedOrders(at now: Int64, in db: Database) throws {
     try db.execute(
       sql: """
