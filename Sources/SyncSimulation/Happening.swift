@@ -26,7 +26,7 @@ enum Happening {
   case agentEnd(device: Int, life: Int, StartOrder)
   case ask(device: Int, life: Int, StartOrder)
   case look(device: Int, life: Int, SessionID, RequestID)
-  /// The time has passed that a program gives its agents when it has to end.
+  /// The time that a program gives its agents when it has to end has passed.
   case graceEnd(device: Int, life: Int)
   /// Checkers examine everything.
   case sample

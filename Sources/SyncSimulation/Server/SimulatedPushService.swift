@@ -5,7 +5,7 @@ import ServerCore
 /// The push service next to the server: it carries out the stored orders, with a provider that does
 /// not accept every push.
 final class SimulatedPushService: SimulationPart {
-  /// How many pushes of a hundred the provider does not accept.
+  /// The percentage of pushes that the provider does not accept.
   private static let lossPercent = 40
   private static let retryMilliseconds: Int64 = 500
 
