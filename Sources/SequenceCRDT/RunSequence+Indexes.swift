@@ -13,7 +13,7 @@ extension RunSequence {
   }
 
   /// Visits the visible units at some indexes in order, in stretches whose ids and numbers are
-  /// consecutive: the id of the first, and the numbers. Indexes that are none are left out.
+  /// consecutive: the id of the first, and the numbers. Invalid indexes are skipped.
   ///
   /// - Complexity: O(log runs + runs from the first to the last).
   package func forEachVisible(

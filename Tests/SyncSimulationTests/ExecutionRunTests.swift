@@ -135,7 +135,7 @@ import Testing
     #expect(report.execution.unknown > 0)
   }
 
-  /// A time that passed while something else blocked the message woke the host again and again.
+  /// A time that passed while something else blocked the message woke the host repeatedly.
   @Test func timesThatHaveComeWakeNobodyTwice() {
     #expect(Simulation.run(seed: 122, profile: .clock, runsAgents: true).violations == [])
   }

@@ -6,7 +6,7 @@ import SyncTestSupport
 import Testing
 import WireProtocol
 
-/// Every device shows every notification once, whatever dies or is lost on the way.
+/// Every device shows every notification once, whatever dies or is lost.
 @Suite struct NotificationRunTests {
   /// 1,000 runs: `COSPOOL_SEEDS=1000`.
   @Test func everyDeviceIsShownEveryNotificationOnce() {
@@ -97,7 +97,7 @@ import WireProtocol
     }
   }
 
-  // MARK: - What must hold
+  // MARK: - Invariants
 
   private static func faults(of world: NotificationWorld) -> [String] {
     var faults: [String] = []
