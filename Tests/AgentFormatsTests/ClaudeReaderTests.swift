@@ -50,8 +50,8 @@ import Testing
     }
   }
 
-  /// Output that is cut off at any byte before the end of the result is no success, and every tool
-  /// has ended.
+  /// Output that is cut off at any byte before the end of the result is not a success, and every
+  /// tool has ended.
   @Test func aTruncatedTurnIsNeverASuccess() {
     let bytes = Array(Transcripts.claude.utf8)
     // Only the newline of the last line may be missing.

@@ -21,7 +21,7 @@ import Testing
     Array("data: {\"type\":\"\(type)\",\"properties\":{\(properties)}}\n\n".utf8)
   }
 
-  /// Everything that the request says is kept, in whatever field it is.
+  /// Everything in the request is kept, in any field.
   @Test(arguments: [
     (#""patterns":["ls","cat *"],"always":["ls *"]"#, "ls, cat *", #"patterns: ["ls","cat *"]"#),
     (

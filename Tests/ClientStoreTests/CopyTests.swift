@@ -6,8 +6,8 @@ import SequenceCRDT
 import Testing
 import WireProtocol
 
-/// Files that were restored from a backup, copied or left behind: what is done in them gets ids of
-/// its own, and what waits in them keeps its ids.
+/// Files that were restored from a backup, copied or left behind: new operations in them get ids of
+/// their own, and waiting ones keep their ids.
 @Suite struct CopyTests {
   private func copyDatabase(from: String, to: String) throws {
     let manager = FileManager.default

@@ -193,7 +193,7 @@ extension Command {
   }
 }
 
-/// Where the parts of a snapshot are, as its directory says.
+/// The places of a snapshot's parts, from its directory.
 private struct SnapshotMap {
   private var runs: [Range<Int>] = []
 

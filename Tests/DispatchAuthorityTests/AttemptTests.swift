@@ -22,7 +22,7 @@ struct AttemptTests {
     var authority = Authority()
     var now: Int64 = 0
     var token: UInt64 = 0
-    /// Since when the desk is away.
+    /// The time since which the desk is offline.
     var deskAwaySince: Int64?
     private var requests: UInt64 = 0
 
@@ -209,8 +209,8 @@ struct AttemptTests {
         == .otherHost(AttemptTests.laptop.device))
   }
 
-  /// A host that releases its lease has none of its attempts at work: one that was cancelled before
-  /// it began keeps no other host from the session, and never begins later.
+  /// A host that releases its lease has no attempt at work. An attempt that was cancelled before it
+  /// began blocks no other host, and never begins later.
   @Test func aLeaseThatIsGivenBackFreesTheSession() throws {
     var scene = try Scene()
     let release = AuthorityRequest.release(session: .named("s"), token: scene.token)

@@ -50,7 +50,7 @@ import Testing
     }
   }
 
-  /// A rule that finds nothing holds nothing.
+  /// A rule that never applies would check nothing.
   @Test func anotherFormIsFound() {
     let wrong: JSONValue = [
       "properties": [

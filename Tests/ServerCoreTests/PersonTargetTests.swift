@@ -46,7 +46,7 @@ import WireProtocol
     pair.scene.send(.request(request.request(id: 9)), on: pair.hostConnection)
   }
 
-  /// A request that is shorter than the delay would be over before the user knows of it.
+  /// A request that is shorter than the delay would end before the user knows of it.
   @Test func whereNobodyLookedTheyAreToldAtOnce() throws {
     var pair = try NotifiedPair()
     try set(&pair)

@@ -28,7 +28,7 @@ extension CrashWorld {
 
   func startDevice(_ index: Int) throws {
     while try !devices[index].start(context()) {
-      // It lost its power again while it opened its store.
+      // Its power failed again while it opened its store.
       try powerDown(index)
     }
     devices[index].remember()

@@ -67,7 +67,7 @@ final class CrashWorld {
       CrashFileSystem.unmount(device.disk)
     }
     CrashFileSystem.unmount(server.disk)
-    // A leftover directory in the temporary folder does no harm.
+    // A leftover directory in the temporary folder is not a problem.
     try? FileManager.default.removeItem(atPath: root)
   }
 
@@ -218,7 +218,7 @@ final class CrashWorld {
 
   // MARK: - The network
 
-  /// Delivers a number of the frames under way.
+  /// Delivers a number of the frames in transit.
   func deliver(_ count: Int) throws {
     var left = count
     while left > 0, !parcels.isEmpty {

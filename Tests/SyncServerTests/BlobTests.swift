@@ -98,8 +98,8 @@ import Testing
     }
   }
 
-  /// An idle connection keeps its place among all connections; with a request now and then,
-  /// forever.
+  /// An idle connection keeps its place among all connections; with occasional requests, it keeps
+  /// it forever.
   @Test func aDevicesFileConnectionsTakeNotAllPlaces() async throws {
     try await ServerFixture.with({
       $0.places.total = 12
@@ -184,7 +184,7 @@ import Testing
     }
   }
 
-  /// A client that keeps requesting and reads nothing must not make file after file wait for it.
+  /// A client that keeps requesting without reading must not keep one file after another in memory.
   @Test func aFileIsGivenAfterTheOneBeforeIsOnItsWay() async throws {
     try await ServerFixture.with { fixture in
       let device = try await fixture.pair(1)
