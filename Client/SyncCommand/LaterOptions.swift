@@ -112,11 +112,11 @@ enum LaterTime {
 
   private static func unreadable(_ text: String) -> CommandFailure {
     .usage(
-      "\"\(text)\" is no time. Write a time of day (02:00), a date and a time (2026-12-01 02:00), or a "
+      "\"\(text)\" is not a time. Write a time of day (02:00), a date and a time (2026-12-01 02:00), or a "
         + "time with its zone (2026-12-01T02:00:00Z).")
   }
 
   private static func unreadable(duration text: String) -> CommandFailure {
-    .usage("\"\(text)\" is no duration. Write numbers with d, h, m or s: 90m, 3h, 1d12h.")
+    .usage("\"\(text)\" is not a duration. Write numbers with d, h, m or s: 90m, 3h, 1d12h.")
   }
 }

@@ -22,7 +22,7 @@ struct SendCommand: SessionCommand {
       asking. With --id, it is safe to send again.
 
       A prompt for later has its place in the queue, and the prompts behind it start until its time
-      comes. cospool queue start ID starts it before.
+      comes. cospool queue start ID starts it earlier.
       """)
 
   @OptionGroup var session: SessionOption

@@ -160,7 +160,7 @@ enum MCPTools {
         .init(name: "text", kind: .text, description: "The whole text.", isRequired: true),
         .init(
           name: "base", kind: .text,
-          description: "Its \"base\" in queue_list: a text that was saved later goes on waiting.",
+          description: "Its \"base\" in queue_list: a text that was saved later keeps waiting.",
           isRequired: true),
       ], changes: true,
       request: { arguments in
