@@ -252,7 +252,7 @@ private func identifier<Identifier: UniqueIdentifier>(
   _ column: String
 ) throws(StoreError) -> Identifier {
   guard let identifier = Identifier(column) else {
-    throw StoreError(code: .corrupt, message: "\(column) is no id")
+    throw StoreError(code: .corrupt, message: "\(column) is not an id")
   }
   return identifier
 }

@@ -147,7 +147,7 @@ private func fetchSnapshot(
 /// A sequence number from a column, which may contain anything.
 func sequence(_ column: Int64) throws(StoreError) -> UInt32 {
   guard let value = UInt32(exactly: column) else {
-    throw StoreError(code: .corrupt, message: "\(column) is no sequence number")
+    throw StoreError(code: .corrupt, message: "\(column) is not a sequence number")
   }
   return value
 }

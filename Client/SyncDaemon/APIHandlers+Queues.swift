@@ -161,7 +161,7 @@ extension APIHandlers {
     guard let time = ZonedTime.milliseconds(text) else {
       throw APIProblem(
         .unprocessableContent, code: "invalidTime",
-        message: "\"\(text)\" is no ISO 8601 time: write it as 2026-11-30T02:00:00Z.",
+        message: "\"\(text)\" is not an ISO 8601 time: write it as 2026-11-30T02:00:00Z.",
         exitCode: ExitStatus.usage)
     }
     return time

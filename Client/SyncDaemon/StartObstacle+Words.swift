@@ -56,7 +56,7 @@ extension StartObstacle {
       return "somebody is using its agent, which gets the next message afterwards"
     case .agentNotAsking:
       return
-        "somebody is using its agent, which gets the next message at the end of its next turn"
+        "a user is using its agent, which gets the next message at the end of its next turn"
     case .draining:
       return "the daemon is stopping, and starts no messages"
     case .changeIncomplete:

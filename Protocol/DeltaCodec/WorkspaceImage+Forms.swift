@@ -28,7 +28,7 @@ extension SessionToWrite {
       }
       gap += run.length - offset
     }
-    precondition(gaps.count == places.count, "messages stand at their slots, in order")
+    precondition(gaps.count == places.count, "messages are at their slots, in order")
     return gaps
   }
 }

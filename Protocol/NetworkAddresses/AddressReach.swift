@@ -50,7 +50,7 @@ extension InternetAddress {
   ]
 
   private static func range(_ text: String) -> AddressRange {
-    guard let range = AddressRange(text) else { preconditionFailure("\(text) is no range") }
+    guard let range = AddressRange(text) else { preconditionFailure("\(text) is not a range") }
     return range
   }
 }

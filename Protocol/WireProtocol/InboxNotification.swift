@@ -142,7 +142,7 @@ extension ByteReader {
     let offset = position
     let name = try text(max: Limits.sessionIDBytesMax, "a session id")
     guard let session = SessionID(canonical: name) else {
-      throw DecodingFault(.invalidText, at: offset, "this is no session id")
+      throw DecodingFault(.invalidText, at: offset, "this is not a session id")
     }
     return session
   }

@@ -116,7 +116,7 @@ struct UndoTests {
     #expect(one.workspace.numbers("s") == [2, 1, 3])
   }
 
-  /// The change is refused because another user wrote the same field since.
+  /// The change is refused because another change wrote the same field since.
   private func expectOvertaken(
     _ location: SourceLocation = #_sourceLocation, _ body: () throws -> CommandOutcome
   ) {

@@ -7,11 +7,11 @@ import Testing
   /// raise one. A phrase is a run of words: letters and apostrophes in lower case, whatever
   /// separates them, over the ends of lines, too. The CHANGELOG and this file are not read.
   static let ceilings: [String: Int] = [
-    "nobody": 36, "nobody knows": 0, "nobody can": 0, "of which nobody": 0,
+    "nobody": 31, "nobody knows": 0, "nobody can": 0, "of which nobody": 0,
     "as long as nobody": 0,
     "is told": 14, "are told": 0, "was told": 2, "be told": 1, "tells of": 0,
     "asks leave": 0, "asks for leave": 0, "ask for leave": 0, "leave is": 0,
-    "stands still": 1, "stand still": 0, "stands there": 8, "what stands": 1, "what lies": 0,
+    "stands still": 1, "stand still": 0, "stands there": 1, "what stands": 1, "what lies": 0,
     "what is over": 1, "that are over": 0, "what became of": 1, "is harmless": 1,
     "let in": 9, "lets in": 0, "goes on without": 0, "gives back": 0, "is due": 14, "stays so": 2,
     "where nothing": 0, "where nobody": 0, "where somebody": 0, "where none": 0,

@@ -143,7 +143,7 @@ struct ConnectionMachine: Sendable {
     let waiting = authority.held.map(\.id)
     try require(Set(waiting).count == waiting.count, "has a question wait twice")
     guard current != nil else { return }
-    try require(isRunning, "is there though nobody runs the sync")
+    try require(isRunning, "exists though the sync does not run")
     try require(credentials != nil, "is there without credentials")
     try require(replica.record.isSyncEnabled, "is there though sync is off")
     guard case .live(let live) = state else { return }

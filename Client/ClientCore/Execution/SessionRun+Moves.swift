@@ -162,7 +162,7 @@ extension SessionRun {
       try require(order.session == session, "runs a message of another session")
     }
     if case .running = work, lease == .none {
-      throw violation("runs an agent without a lease, and has not told it to stop")
+      throw violation("runs an agent without a lease, and has not ordered it to stop")
     }
     let numbers = [question.asking?.id, next.id, next.withdrawal].compactMap { $0 }
     try require(Set(numbers).count == numbers.count, "gave two requests one number")

@@ -80,10 +80,10 @@ struct DeviceInbox: Sendable {
   /// Checks the displayed notifications against the known ones.
   func checkInvariants() throws(InvariantViolation) {
     guard standing.allSatisfy({ $0 == $1.name && names[$0] != nil }) else {
-      throw InvariantViolation(reason: "a notification stands whose name is not known")
+      throw InvariantViolation(reason: "a notification is shown whose name is not known")
     }
     guard standing.count <= DeviceInbox.standingMax else {
-      throw InvariantViolation(reason: "\(standing.count) notifications stand")
+      throw InvariantViolation(reason: "\(standing.count) notifications are shown")
     }
   }
 }

@@ -158,7 +158,7 @@ struct QueueCommands: ParsableCommand {
       guard receipt.unconfirmed == true else { return nil }
       return "cospool: not confirmed: the server did not say. The edit counts unless the agent "
         + "started with the old text meanwhile. Where another device cancelled the message meanwhile, "
-        + "it stands with your text in cospool queue list --cancelled."
+        + "cospool queue list --cancelled shows it with your text."
     }
   }
 

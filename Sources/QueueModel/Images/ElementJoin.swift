@@ -136,7 +136,7 @@ extension WorkspaceImage {
     var units = 0
     let check = { (first: OperationID, last: OperationID) throws(MergeError) in
       guard first.seq >= 1, vector.contains(last) else {
-        throw .invalidImage(reason: "it holds something nobody wrote")
+        throw .invalidImage(reason: "it contains something that no operation wrote")
       }
       units += Int(last.seq - first.seq) + 1
       guard units <= RunSequence.unitsMax else {

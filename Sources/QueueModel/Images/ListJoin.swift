@@ -134,7 +134,7 @@ extension RunSequence.Run {
     runs.sort { $0.id < $1.id }
     for (run, next) in zip(runs, runs.dropFirst())
     where next.id <= run.unitID(at: run.length - 1) {
-      throw .invalidImage(reason: "a unit stands there twice")
+      throw .invalidImage(reason: "a unit occurs twice")
     }
     return runs
   }

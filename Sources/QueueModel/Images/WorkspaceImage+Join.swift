@@ -128,7 +128,7 @@ private struct StateJoin {
     for (session, index) in zip(one.sessions, here) {
       for message in session.messages {
         guard places.updateValue(messages.count, forKey: message.id) == nil else {
-          throw .invalidImage(reason: "message \(message.id) stands there twice")
+          throw .invalidImage(reason: "message \(message.id) occurs twice")
         }
         messages.append((index, message))
       }
@@ -144,7 +144,7 @@ private struct StateJoin {
           continue
         }
         guard !isShared[place] else {
-          throw .invalidImage(reason: "message \(message.id) stands there twice")
+          throw .invalidImage(reason: "message \(message.id) occurs twice")
         }
         isShared[place] = true
         let own = messages[place]
@@ -198,13 +198,13 @@ private struct SlotPlaces {
     placed.reserveCapacity(elements.count)
     for element in elements {
       guard let place = runs.number(of: position(element).slot) else {
-        throw .invalidImage(reason: "something stands at no slot")
+        throw .invalidImage(reason: "an element is at no slot")
       }
       placed.append((place, element))
     }
     placed.sort { $0.place < $1.place }
     guard zip(placed, placed.dropFirst()).allSatisfy({ $0.place < $1.place }) else {
-      throw .invalidImage(reason: "two things stand at one slot")
+      throw .invalidImage(reason: "two elements are at one slot")
     }
     return placed.map(\.element)
   }

@@ -39,8 +39,8 @@ public enum UndoObstacle: Hashable, Sendable {
   /// An agent has had the message with this text. The command, if there is one, does what the undo
   /// would do.
   case ended(MessageID, String, remedy: String?)
-  /// Another user has changed the same field since, or nothing of the change is left. The command,
-  /// if there is one, does what the undo would do.
+  /// Another change has written the same field since, or nothing of the change is left. The
+  /// command, if there is one, does what the undo would do.
   case overtaken(remedy: String?)
   /// No undo reverses such a change, but this command does.
   case needsCommand(String)
@@ -89,13 +89,13 @@ extension UndoObstacle: CustomStringConvertible {
       "An agent has had \"\(text)\", and an undo does not take that back."
         + (remedy.map { " What does: \($0)" } ?? "")
     case .overtaken(let remedy):
-      "Somebody changed it since." + (remedy.map { " Reverse it with: \($0)" } ?? "")
+      "Something else has changed it since." + (remedy.map { " Reverse it with: \($0)" } ?? "")
     case .needsCommand(let command): "An undo does not take that back. Reverse it with: \(command)"
     case .apart(let command):
       "The server does not answer, and this device does not know what others changed. Reverse it with: "
         + command
     case .rewritten(let command):
-      "Somebody else changed the text since. To take it out of the queue all the same: \(command)"
+      "The text was changed elsewhere since. To cancel it anyway: \(command)"
     case .final(let remedy):
       "That cannot be undone." + (remedy.map { " To have it done again: \($0)" } ?? "")
     }

@@ -160,7 +160,7 @@ extension HistoryAction: CustomStringConvertible {
     case .queued(let text, let priority):
       "queued \(priority == .urgent ? "urgently " : "")\"\(text)\""
     case .edited(let inserted, let deleted): "edited the text, +\(inserted) −\(deleted)"
-    case .savedText: "looked at the merged text and saved it"
+    case .savedText: "checked the merged text and saved it"
     case .merged(let inserted, let deleted):
       "edited the text, +\(inserted) −\(deleted), which was merged with another version"
     case .moved: "moved it"
@@ -192,7 +192,7 @@ extension HistoryAction: CustomStringConvertible {
     case .ran(let phase, let attempt, let note):
       "attempt \(attempt): \(phase.name)" + (note.isEmpty ? "" : ", \(note)")
     case .retried: "had the message tried again"
-    case .skipped: "went on without the message"
+    case .skipped: "continued without the message"
     case .postponed(let time):
       time == 0 ? "let the message go" : "let the message wait for its time"
     case .task(_, let words, let note):

@@ -27,7 +27,7 @@ extension HistoryError: CustomStringConvertible {
     case .unknownVersion:
       "This device has not got everything of that version yet. Sync first."
     case .incompleteVersion:
-      "That is no version: it holds changes without others that they build on."
+      "That is not a version: it has changes without others that they depend on."
     case .forgotten:
       "The log of this device reaches not that far back; a snapshot took the place of what was "
         + "before."

@@ -100,7 +100,7 @@ final class ColdSessions: Sendable {
     var keyTable = IdentityTable(capacity: keys.count)
     for (index, key) in keys.enumerated() {
       guard keyTable.insert(index, hash: key.hashValue, unless: { keys[$0] == key }) else {
-        throw .invalidImage(reason: "session \(key) stands there twice")
+        throw .invalidImage(reason: "session \(key) occurs twice")
       }
     }
     self.keyTable = keyTable
@@ -131,7 +131,7 @@ final class ColdSessions: Sendable {
     for (index, summary) in summaries.enumerated() {
       for id in summary.messages {
         let isNew = table.insert(messages.count, hash: id.hashValue) { messages[$0] == id }
-        guard isNew else { throw .invalidImage(reason: "message \(id) stands there twice") }
+        guard isNew else { throw .invalidImage(reason: "message \(id) occurs twice") }
         messages.append(id)
       }
       let start = Int(starts[index])

@@ -39,7 +39,7 @@ private struct InvariantCheck {
       try checkOrder(of: session)
     }
     guard messages.isEmpty else {
-      throw InvariantViolation(reason: "a message stands in no session")
+      throw InvariantViolation(reason: "a message is in no session")
     }
     try checkPackedSessions()
     guard workspace.textsToPack.isEmpty else {
@@ -62,13 +62,13 @@ private struct InvariantCheck {
     try check(session.element, name)
     if let slot = session.threadPosition?.value {
       guard workspace.threadSlots.owner(of: slot) == session.key else {
-        throw InvariantViolation(reason: "\(name) stands at a slot that is not its own")
+        throw InvariantViolation(reason: "\(name) is at a slot that is not its own")
       }
     }
     for message in messages {
       guard session.slots.owner(of: message.position.value) == message.id else {
         throw InvariantViolation(
-          reason: "message \(message.id) stands at a slot that is not its own")
+          reason: "message \(message.id) is at a slot that is not its own")
       }
     }
   }
@@ -81,11 +81,11 @@ private struct InvariantCheck {
       session.standingMessages(at: 0..<order.count) == order.map(\.id)
     else {
       throw InvariantViolation(
-        reason: "session \(session.key) does not know which of its messages stand, and where")
+        reason: "session \(session.key) does not know which of its messages wait, and where")
     }
     for (index, message) in order.enumerated()
     where session.standingIndex(of: message) != index {
-      throw InvariantViolation(reason: "message \(message.id) does not stand where it is found")
+      throw InvariantViolation(reason: "message \(message.id) is not where it is found")
     }
   }
 
@@ -113,7 +113,7 @@ private struct InvariantCheck {
   private func check(_ element: ElementState, _ name: String) throws(InvariantViolation) {
     let writers = element.registers.values.map(\.writer) + element.tags.values.flatMap(\.ids)
     guard (writers + element.references).allSatisfy(workspace.vector.contains) else {
-      throw InvariantViolation(reason: "\(name) holds something nobody wrote")
+      throw InvariantViolation(reason: "\(name) contains something that no operation wrote")
     }
   }
 
@@ -127,7 +127,7 @@ private struct InvariantCheck {
     }
     guard sequence.runs.allSatisfy({ workspace.vector.contains($0.unitID(at: $0.length - 1)) })
     else {
-      throw InvariantViolation(reason: "\(name): a unit nobody inserted")
+      throw InvariantViolation(reason: "\(name): a unit that no operation inserted")
     }
   }
 

@@ -240,7 +240,7 @@ extension MergeError {
     switch fault {
     case .unknownOrigin(let origin):
       self = .invalidReference(
-        operation: operation, reference: origin, reason: "it is no place of this list")
+        operation: operation, reference: origin, reason: "it is not a place of this list")
     case .originsOutOfOrder:
       self = .originsOutOfOrder(operation: operation)
     case .invalidRun(let id):

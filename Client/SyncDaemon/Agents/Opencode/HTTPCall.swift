@@ -29,7 +29,7 @@ struct HTTPCall: Sendable {
 
     var description: String {
       switch self {
-      case .notConnected: "nobody listens there"
+      case .notConnected: "no program listens there"
       case .broken(let how): how
       case .status(let code): "it answered with status \(code)"
       case .silent(let limit): "it did not answer within \(limit)"

@@ -47,7 +47,7 @@ extension OpencodeAgent {
       // A cancelled sleep ends the loop.
       try? await Task.sleep(for: pollPeriod)
     }
-    return .died("opencode does not answer any more")
+    return .died("opencode no longer answers")
   }
 
   /// Checks the list from time to time during the wait for an answer.
@@ -80,7 +80,7 @@ extension OpencodeAgent {
         silent += 1
       }
     }
-    return .died("opencode does not answer any more")
+    return .died("opencode no longer answers")
   }
 
   func result(_ verdict: AgentVerdict, of turn: AgentTurn) -> TurnResult {

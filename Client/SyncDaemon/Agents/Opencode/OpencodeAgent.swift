@@ -52,7 +52,7 @@ struct OpencodeAgent: Agent {
       !host.isEmpty, url.path.isEmpty || url.path == "/"
     else {
       throw CommandLineFault(
-        reason: "\"\(text)\" is no address of opencode: cospool config set command "
+        reason: "\"\(text)\" is not an address of opencode: cospool config set command "
           + OpencodeAgent.addressDefault)
     }
     // The brackets belong to the address, not to the host.
