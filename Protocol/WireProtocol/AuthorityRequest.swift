@@ -342,7 +342,7 @@ extension AuthorityAnswer {
       case (12, _):
         let offset = reader.position
         guard let verdict = try reader.verdict() else {
-          throw DecodingFault(.invalidValue, at: offset, "0 is not a verdict")
+          throw DecodingFault(.invalidValue, at: offset, "0 is no verdict")
         }
         self = .answeredAlready(verdict, by: try reader.identifier(DeviceID.self))
       case (13, _): self = .notAwaited
