@@ -81,7 +81,7 @@ private struct InvariantCheck {
       session.standingMessages(at: 0..<order.count) == order.map(\.id)
     else {
       throw InvariantViolation(
-        reason: "session \(session.key) does not know which of its messages wait, and where")
+        reason: "session \(session.key) does not know which messages are in its queue, and where")
     }
     for (index, message) in order.enumerated()
     where session.standingIndex(of: message) != index {
