@@ -102,7 +102,8 @@ struct BlobExchange: Sendable {
     headers.add(name: "authorization", value: "Bearer \(Hex.text(token))")
     if method == .PUT { headers.add(name: "content-length", value: "\(body.count)") }
     let head = HTTPRequestHead(
-      version: .http1_1, method: method, uri: "/v1/blobs/\(hash)", headers: headers)
+      version: .http1_1, method: method, uri: "\(address.folder)/v1/blobs/\(hash)",
+      headers: headers)
     try await outbound.write(.head(head))
     var rest = ByteBuffer(bytes: body)
     while rest.readableBytes > 0,

@@ -153,7 +153,8 @@ extension ClientError: CustomStringConvertible {
     case .unreachable(let message):
       "The server cannot be reached: \(message)."
     case .invalidServerURL(let text):
-      "\"\(text)\" is not a server address. Give ws://host:port or wss://host:port."
+      "\"\(text)\" is not a server address. Give ws://host:port or wss://host:port, and the "
+        + "folder if a proxy serves it below one: wss://host/cospool."
     case .notEncrypted(let server):
       "The connection to \(server) is not encrypted: anyone in between could read the "
         + "prompts and impersonate this device. Give the server a certificate and use wss://, or "

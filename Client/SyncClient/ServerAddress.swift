@@ -7,19 +7,22 @@ struct ServerAddress: Hashable, Sendable {
   var isSecure: Bool
   var host: String
   var port: Int
+  /// The folder below which a proxy serves it: empty, or `/cospool`.
+  var folder: String
 
-  /// Reads `ws://host[:port]` or `wss://host[:port]`; a path other than the sync path is refused.
+  /// Reads `ws://host[:port][/folder]` or `wss://host[:port][/folder]`.
   init(_ text: String) throws(ClientError) {
     let trimmed = text.trimmingCharacters(in: .whitespacesAndNewlines)
     guard let parts = URLComponents(string: trimmed), let scheme = parts.scheme?.lowercased(),
       scheme == "ws" || scheme == "wss", let host = parts.host,
       SyncEndpoint.isPlace(host: host, port: parts.port),
-      ["", "/", SyncEndpoint.path].contains(parts.path), parts.query == nil,
-      parts.user == nil
+      let folder = SyncEndpoint.folder(ofPath: parts.percentEncodedPath), parts.query == nil,
+      parts.fragment == nil, parts.user == nil
     else { throw .invalidServerURL(text) }
     isSecure = scheme == "wss"
     self.host = host.trimmingCharacters(in: ["[", "]"])
     port = parts.port ?? (isSecure ? 443 : 80)
+    self.folder = folder
   }
 
   /// The host as written in addresses and in the `Host` field.
@@ -46,5 +49,5 @@ struct ServerAddress: Hashable, Sendable {
   }
 
   /// The form that is stored and shown.
-  var url: String { "\(isSecure ? "wss" : "ws")://\(bracketedHost):\(port)" }
+  var url: String { "\(isSecure ? "wss" : "ws")://\(bracketedHost):\(port)\(folder)" }
 }

@@ -139,7 +139,8 @@ final class Transport: Sendable {
     headers.add(name: "Sec-WebSocket-Protocol", value: SyncEndpoint.subprotocol)
     let upgrade = NIOTypedHTTPClientUpgradeConfiguration<Void>(
       upgradeRequestHead: HTTPRequestHead(
-        version: .http1_1, method: .GET, uri: SyncEndpoint.path, headers: headers),
+        version: .http1_1, method: .GET, uri: address.folder + SyncEndpoint.path,
+        headers: headers),
       upgraders: [upgrader],
       notUpgradingCompletionHandler: { channel in
         channel.close(promise: nil)

@@ -2,6 +2,7 @@
 
 import { failed, lock, model, offerUndo, perform, source } from './app.js'
 import { ago, confirmed, counted, disable, h, quotedOperand, refill, say, show, svg, text, time, toast } from './dom.js'
+import { form } from './sheet.js'
 
 const ROLES = { host: 'runs agents', author: 'queues and answers', viewer: 'read only' }
 
@@ -105,6 +106,7 @@ class DevicesView extends HTMLElement {
     refill(this.browsers, web.value.browsers.map((browser) => h('li', {},
       h('span', {}, browser.name, browser.current && h('b', {}, ' (this one)')),
       h('span.meta', {}, `let in ${ago(browser.createdAt)} · used ${ago(browser.lastUsedAt)} · until ${new Date(browser.expiresAt).toLocaleDateString()}${browser.letInBy ? ` · by ${browser.letInBy}` : ''}`),
+      h('button.link', { type: 'button', 'aria-label': `Rename ${browser.name}`, onclick: () => this.#rename(browser) }, 'Rename'),
       h('button.link', { type: 'button', 'aria-label': `Revoke ${browser.name}`, onclick: () => this.#revoke(browser) }, 'Revoke'))), this.browsers)
     if (!web.value.browsers.length) this.browsers.replaceChildren(h('li.quiet', {}, 'None. Let one in: cospool web'))
   }
@@ -189,6 +191,11 @@ class DevicesView extends HTMLElement {
   disconnectedCallback() {
     clearInterval(this.#over)
     clearTimeout(this.#codeOver)
+  }
+
+  async #rename({ id, name }) {
+    const answer = await form('Rename the browser', [{ name: 'name', label: 'Name', value: name, required: true }], 'Rename')
+    if (answer?.name) this.#then('renameBrowser', { id, name: answer.name }, `Renamed to ${answer.name}`)
   }
 
   async #revoke(browser) {

@@ -105,7 +105,7 @@ function saySeen() {
   if (!document.hidden && model.link === 'live' && Date.now() - (saySeen.at ?? 0) < 60_000) source.act('visible').catch(() => {})
 }
 
-/** How long after a change it is asked which threads are shown, in milliseconds. */
+/** How long after a change it is asked which threads are shown, and how long until it is asked again, in milliseconds. */
 const LIFTED_AFTER = 200
 const LIFTED_AGAIN_AFTER = 3000
 /** How long a change may take to the server before it is asked where it is, and how often that is asked, in milliseconds. */

@@ -246,6 +246,7 @@ const ACTIONS = {
   testPush: (v) => ['POST', `push/targets/${v.id}/test`],
   removePush: (v) => ['DELETE', `push/targets/${v.id}`],
   ticket: () => ['POST', 'web/tickets'],
+  renameBrowser: (v) => ['PATCH', `web/keys/${part(v.id)}`, { name: v.name }],
   revoke: (v) => ['DELETE', `web/keys/${part(v.id)}`],
 }
 

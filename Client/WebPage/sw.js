@@ -2,7 +2,7 @@
 // answers goes past it: nothing of the workspace is kept here.
 
 // `make page` writes the hashes.
-const VERSION = '04a9a3e321c7766a'
+const VERSION = '36ddf1751f8aea3e'
 const FILES = {
   '/actions.js': 'df21e2c55ca76e3f',
   '/activity.js': '93d01a75b91d87be',
@@ -10,14 +10,14 @@ const FILES = {
   '/app.js': 'f275d5149308cdcc',
   '/composer.js': 'ab502b871fd8af99',
   '/conversation.js': '41f22d63541a7900',
-  '/devices.js': '263525f1df6f85f1',
+  '/devices.js': '1cee59051275812d',
   '/diff.js': '69011f2506d714e9',
   '/dom.js': '845503bd254fd268',
   '/editor.js': '4097091c29cae659',
   '/icon.png': '29304358db9de4f0',
   '/icon.svg': 'a91f4ba2508d7b69',
   '/inbox.js': '19421fc6a96cfa6b',
-  '/': 'd18d10ebac78b218',
+  '/': '5fe0764da723e863',
   '/installed.js': 'e2734e7129b4d15c',
   '/keys.js': '54b8a63013ea5c51',
   '/line.js': 'ef0fa367ed7c5e36',
@@ -32,7 +32,7 @@ const FILES = {
   '/session.js': 'f57d0964a6e49840',
   '/settings.js': '4176d220c429f5e6',
   '/sheet.js': 'd9ea71b987818480',
-  '/source.js': '6f771f86b31b453c',
+  '/source.js': 'cbfd6af8136a6763',
   '/storage.js': '3833c7327cbe3c52',
   '/style.css': 'a73ee35b7dc12a79',
   '/theme.js': 'df554ff770271a8d',

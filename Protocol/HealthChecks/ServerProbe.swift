@@ -139,7 +139,8 @@ package struct ServerProbe: Sendable {
     }
     do {
       return try await channel.executeThenClose { inbound, outbound in
-        var head = HTTPRequestHead(version: .http1_1, method: .GET, uri: path, headers: fields)
+        var head = HTTPRequestHead(
+          version: .http1_1, method: .GET, uri: address.folder + path, headers: fields)
         head.headers.add(name: "host", value: address.hostField)
         try await outbound.write(contentsOf: [.head(head), .end(nil)])
         for try await part in inbound {
@@ -213,19 +214,23 @@ package struct DoctorAddress: Equatable, Sendable {
   package var isSecure: Bool
   package var host: String
   package var port: Int
+  /// The folder below which a proxy serves it: empty, or `/cospool`.
+  package var folder: String
 
   package init?(_ text: String) {
-    guard let url = URL(string: text), let scheme = url.scheme?.lowercased(),
-      ["ws", "wss"].contains(scheme), let host = url.host(percentEncoded: false),
-      SyncEndpoint.isPlace(host: host, port: url.port)
+    guard let url = URLComponents(string: text), let scheme = url.scheme?.lowercased(),
+      ["ws", "wss"].contains(scheme), let host = url.host,
+      SyncEndpoint.isPlace(host: host, port: url.port),
+      let folder = SyncEndpoint.folder(ofPath: url.percentEncodedPath)
     else { return nil }
     isSecure = scheme == "wss"
     self.host = host.split(whereSeparator: { "[]".contains($0) }).joined().lowercased()
     port = url.port ?? (isSecure ? 443 : 80)
+    self.folder = folder
   }
 
   package var hostField: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
-  package var text: String { "\(isSecure ? "wss" : "ws")://\(hostField)" }
+  package var text: String { "\(isSecure ? "wss" : "ws")://\(hostField)\(folder)" }
 }
 
 /// What the TLS handler of a connection reported.

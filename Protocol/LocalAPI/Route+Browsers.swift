@@ -47,6 +47,6 @@ extension Route {
     "setHost", "stopAgent", "takeOver", "answer",
     "dismissNotifications", "setVisibility", "testPushTarget", "removePushTarget",
     "switchSync", "syncNow", "waitForSync",
-    "makePairingCode", "makeTicket", "revokeBrowser",
+    "makePairingCode", "makeTicket", "renameBrowser", "revokeBrowser",
   ]
 }

@@ -39,6 +39,11 @@ extension Route {
       ],
       answer: .json(WebProofAnswer.self), refusals: webRefusals),
     Route(
+      method: "PATCH", path: "/v1/web/keys/{key}", id: "renameBrowser",
+      summary: "Renames a browser, by its id or name.",
+      body: .fields(WebNameRequest.self, isRequired: true), answer: .json(WebAnswer.self),
+      refusals: webRefusals.union([404, 409])),
+    Route(
       method: "DELETE", path: "/v1/web/keys/{key}", id: "revokeBrowser",
       summary: "Revokes a browser's access, by its id or name.", answer: .json(WebAnswer.self),
       refusals: webRefusals.union([404])),

@@ -38,6 +38,15 @@ package struct WebKeyRequest: APIValue {
   }
 }
 
+package struct WebNameRequest: APIValue {
+  /// The browser's name for users.
+  package var name: String
+
+  package init(name: String) {
+    self.name = name
+  }
+}
+
 /// The address of the page, and the browsers that have a key.
 package struct WebAnswer: APIValue {
   package struct Browser: APIValue {

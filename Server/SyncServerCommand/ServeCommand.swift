@@ -107,7 +107,7 @@ struct ServeCommand: AsyncParsableCommand {
       throw ValidationError(
         "--url: give the address that devices use, such as wss://cospool.example.org. It has "
           + "ws:// or wss://, a name of letters, digits, dots and hyphens or an IP address, and "
-          + "optionally a port from 1 to 65535."
+          + "optionally a port from 1 to 65535 and the folder of a proxy, such as /cospool."
       )
     }
     guard (1...1_048_576).contains(workspaceQuota) else {
@@ -134,12 +134,11 @@ struct ServeCommand: AsyncParsableCommand {
     }
   }
 
-  /// Devices accept a scheme, a host and a port, and no path except the usual one.
+  /// Devices accept a scheme, a host, a port and the folder of a proxy.
   private static func isAddress(_ url: String) -> Bool {
     guard DoctorAddress(url) != nil, let mark = url.firstRange(of: "://") else { return false }
     let place = url[mark.upperBound...]
     return !place.contains { $0.isWhitespace || "?#@".contains($0) }
-      && ["", "/", SyncEndpoint.path].contains(String(place.drop { $0 != "/" }))
   }
 
   func run() async throws {

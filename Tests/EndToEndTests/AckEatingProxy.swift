@@ -13,6 +13,7 @@ final class AckEatingProxy: Sendable {
     var eatenBytes = 0
     var forgery: (words: String, others: String)?
     var clientBytesMax = Int.max
+    var folder: String?
     var connections: [any Channel] = []
   }
 
@@ -53,6 +54,11 @@ final class AckEatingProxy: Sendable {
     state.withLock { $0.clientBytesMax = bytes }
   }
 
+  /// Serves only requests below a folder, and takes it off their paths.
+  func serve(below folder: String) {
+    state.withLock { $0.folder = folder }
+  }
+
   /// Closes every connection; later ones are forwarded completely.
   func cut() async {
     let connections = state.withLock { state in
@@ -82,7 +88,19 @@ final class AckEatingProxy: Sendable {
         var sent = 0
         try client.pipeline.syncOperations.addHandler(
           Relay(to: server) { bytes in
+            let isFirst = sent == 0
             sent += bytes.readableBytes
+            if let folder = self.state.withLock(\.folder) {
+              let all = Array(bytes.readableBytesView)
+              if let place = all.firstRange(of: Array(" \(folder)/".utf8)) {
+                return ByteBuffer(
+                  bytes: all[..<place.lowerBound] + Array(" /".utf8) + all[place.upperBound...])
+              }
+              if isFirst {
+                client.close(promise: nil)
+                return nil
+              }
+            }
             guard sent > self.state.withLock(\.clientBytesMax) else { return bytes }
             client.close(promise: nil)
             return nil

@@ -148,6 +148,35 @@ extension EndToEnd {
       }
     }
 
+    // Public cases, M5: a proxy that serves several programs under one name.
+    @Test func aServerBelowAFolderOfItsProxySyncsFilesToo() async throws {
+      try await TestBed.run { bed in
+        let server = try await bed.server()
+        let proxy = try await AckEatingProxy.start(to: server.port)
+        bed.atEnd { await proxy.stop() }
+        proxy.serve(below: "/apps/cospool")
+        let a = try await bed.device("a", of: server)
+        let b = Device(bed, "b")
+        try await b.start()
+        let lost = try await b.attempt("pair", proxy.url, try await server.code())
+        #expect(!lost.isSuccess, "the proxy serves nothing outside the folder")
+        try await b.pair(url: proxy.url + "/apps/cospool/", code: try await server.code())
+        let notes = bed.path("notes.txt")
+        try Data("notes".utf8).write(to: URL(filePath: notes))
+        let id = "11111111-1111-4111-8111-111111111111"
+        try await a.cospool("send", "-s", "s", "--id", id, "--attach", notes, "look")
+        try await bed.agreement(a, b)
+        let output = bed.path("out")
+        try await bed.eventually("the file arrives") {
+          try await b.attempt("queue", "fetch", "1111", "notes.txt", "-o", output).isSuccess
+        }
+        #expect(FileManager.default.contents(atPath: output) == Data("notes".utf8))
+        let findings = try await Self.report(b).findings
+        let health = try #require(findings.first { $0.code == "serverHealth" })
+        #expect(health.severity == "ok" && health.what.contains("/apps/cospool"), "\(health)")
+      }
+    }
+
     @Test func aQuotaAndAPortThatIsTakenAreNamed() async throws {
       try await TestBed.run { bed in
         let server = try await bed.server()

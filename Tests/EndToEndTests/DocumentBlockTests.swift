@@ -38,6 +38,7 @@ extension EndToEnd {
       "cospool setup": "SetupTests: it makes what this machine has already",
       "cospool web --address 0.0.0.0": "WebElsewhereTests: it listens for all",
       "cospool web revoke": "WebKeyTests: no browser has a key here",
+      "cospool web rename": "WebKeyTests: no browser has a key here",
       "cospool push add ntfy": "PersonPushTests: it goes to a stranger's server",
       "cospool-server serve --metrics": "it serves until it is stopped: MetricsTests",
       "cospool-server serve --trusted-proxy": "AdministrationTests: behindAProxy…",

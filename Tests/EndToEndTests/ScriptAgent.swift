@@ -16,19 +16,20 @@ struct ScriptAgent: Sendable {
     folder = bed.path(name)
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     let cospool = try Executables.path(of: "cospool")
-    // One printf is one write, which appends as a whole.
+    // One printf is one write, which appends as a whole. An agent whose daemon was killed ends with
+    // the test's folder.
     let script = """
       #!/bin/sh
       printf '%s %s %s\\n' "$COSPOOL_MESSAGE" "$COSPOOL_ATTEMPT" "$1" >> \(folder)/starts
       printf 'start %s\\n' "$COSPOOL_MESSAGE" >> \(folder)/turns
       echo "working on $1"
       case "$1" in
-        *stuck*) while [ ! -e \(folder)/go ]; do sleep 0.02; done ;;
+        *stuck*) while [ -e \(folder)/starts ] && [ ! -e \(folder)/go ]; do sleep 0.02; done ;;
         *slow*) sleep 0.2 ;;
         *wonders*) \(cospool) ask "Which branch?" --option main || exit 4 ;;
         *asks*) \(cospool) ask --leave "git push" || exit 4 ;;
         *dies*) kill -9 $$ ;;
-        *deaf*) trap "" TERM; while :; do sleep 0.02; done ;;
+        *deaf*) trap "" TERM; while [ -e \(folder)/starts ]; do sleep 0.02; done ;;
         *fails*) [ -e \(folder)/works ] || { echo "no such branch"; exit 3; } ;;
       esac
       printf 'end %s\\n' "$COSPOOL_MESSAGE" >> \(folder)/turns

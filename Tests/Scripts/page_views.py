@@ -110,6 +110,34 @@ def check_devices_truth(browser, fixture, figures):
     shown(laptop).to_contain_text("connected")
 
 
+def check_rename_browser(browser, fixture, figures):
+    """A browser gets a name that its user knows; the name of another one is refused."""
+    browser.excused = True
+    page = browser.page()
+    go(page, "#/devices")
+    own = page.locator("devices-view li", has_text="(this one)")
+    current = fixture.desk.api("GET", "web")["browsers"][0]
+    ticket = fixture.desk.api("POST", "web", {})["url"].split("#t=")[1]
+    other = fixture.desk.api("POST", "web/keys", {"ticket": ticket, "name": "kitchen tablet"})
+    try:
+        own.get_by_role("button", name="Rename").click()
+        page.locator("#form-name").fill("kitchen tablet")
+        page.keyboard.press("Enter")
+        shown(page.locator("#toast")).to_contain_text("Another browser is called")
+        page.keyboard.press("Escape")
+        own.get_by_role("button", name="Rename").click()
+        page.locator("#form-name").fill("Ada's phone")
+        page.keyboard.press("Enter")
+        shown(own).to_contain_text("Ada's phone")
+        names = [each["name"] for each in fixture.desk.api("GET", "web")["browsers"]]
+        expect("Ada's phone" in names, f"the browsers are {names}")
+        page.set_viewport_size({"width": 375, "height": 740})
+        picture(page, "browsers-375")
+    finally:
+        fixture.desk.cli("web", "revoke", other["id"])
+        fixture.desk.cli("web", "rename", "Ada's phone", current["name"])
+
+
 def check_queue_size_changes(browser, fixture, figures):
     """The composer knows the size of a queue that was set a moment ago, without a new connection."""
     fixture.desk.send("sized", "the first")

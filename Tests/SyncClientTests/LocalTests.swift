@@ -250,7 +250,7 @@ import Testing
   }
 
   @Test(arguments: [
-    "http://host:1", "ws://", "host:1", "ws://host:1/other", "ws://host:99999", "wss://a b",
+    "http://host:1", "ws://", "host:1", "ws://host:1/an other", "ws://host:99999", "wss://a b",
   ])
   func addressesThatAreNoneAreRefused(_ text: String) async throws {
     try await ClientFixture.withServer { fixture in

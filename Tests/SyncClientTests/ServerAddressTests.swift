@@ -18,7 +18,9 @@ import Testing
   @Test func aHostIsANameOrANumber() throws {
     for url in [
       "wss://a:99999", "wss://a:0", "wss://a;b", "wss://a'b", "wss://a b", "wss://a%20b",
-      "wss://a$b", "wss://",
+      "wss://a$b", "wss://", "wss://a/b c", "wss://a/b;c", "wss://a/%41", "wss://a/../b",
+      "wss://a/b//c",
+      "wss://a//", "wss://a/b?c", "wss://a/b#c", "wss://a/\(String(repeating: "b", count: 200))",
     ] {
       #expect(throws: ClientError.invalidServerURL(url)) { try ServerAddress(url) }
     }
@@ -26,6 +28,18 @@ import Testing
       try ServerAddress("wss://my_desk-1.example.org:7420").url
         == "wss://my_desk-1.example.org:7420")
     #expect(try ServerAddress("ws://[fe80::1%25eth0]:1").port == 1)
+  }
+
+  // Review of public cases, M5.
+  @Test(arguments: [
+    ("wss://a", ""), ("wss://a/", ""), ("wss://a/v1/sync", ""), ("wss://a/cospool", "/cospool"),
+    ("wss://a/cospool/", "/cospool"), ("wss://a/cospool/v1/sync", "/cospool"),
+    ("wss://a/my-apps/cospool_2.x", "/my-apps/cospool_2.x"),
+  ])
+  func aProxyMayServeItBelowAFolder(url: String, folder: String) throws {
+    let address = try ServerAddress(url)
+    #expect(address.folder == folder && address.url == "wss://a:443\(folder)")
+    #expect(try ServerAddress(address.url) == address)
   }
 
   @Test func anExposedServerIsAskedOnlyWhereThatIsAllowed() async throws {

@@ -17,6 +17,23 @@ import Testing
     #expect(try keys.redeem("", name: "a", at: 2_000) == nil)
   }
 
+  @Test func aBrowserIsRenamedAndNamesStayDistinct() throws {
+    let directory = try TemporaryDirectory()
+    defer { directory.remove() }
+    let keys = WebKeys(dataDirectory: directory.path)
+    let browsers = try ["a", "b"].map { name in
+      try #require(try keys.redeem(keys.makeTicket(at: 0).ticket, name: name, at: 1)).browser
+    }
+    #expect(try keys.setName("phone", of: "a") && keys.setName("my phone", of: browsers[0].id))
+    #expect(try keys.setName("my phone", of: "my phone") && !keys.setName("c", of: "a"))
+    #expect(throws: APIProblem.self) { try keys.setName("my phone", of: "b") }
+    for name in ["", " ", "a\nb", String(repeating: "n", count: 65), browsers[0].id] {
+      #expect(throws: APIProblem.self, "\(name)") { try keys.setName(name, of: "b") }
+    }
+    let stored = WebKeys(dataDirectory: directory.path).list(at: 1).map(\.name)
+    #expect(stored.sorted() == ["b", "my phone"])
+  }
+
   @Test func oldestOfTooManyTicketsEnds() throws {
     let directory = try TemporaryDirectory()
     defer { directory.remove() }

@@ -69,7 +69,7 @@ struct PairCommand: DaemonCommand {
       ws:// is not encrypted. It is accepted for this machine and for private networks; for any other \
       server, add --insecure.
       """)
-  @Argument(help: ArgumentHelp("ws://host:port or wss://host:port.", valueName: "url"))
+  @Argument(help: ArgumentHelp("ws://host:port or wss://host:port[/folder].", valueName: "url"))
   var server: String?
   @Argument(help: "The one-time code.") var code: String?
   @Flag(

@@ -29,7 +29,7 @@ struct ServerCommands: ParsableCommand {
 
         The device sends its token to that address. Use it only if you know that the server moved.
         """)
-    @Argument(help: ArgumentHelp("ws://host:port or wss://host:port.", valueName: "url"))
+    @Argument(help: ArgumentHelp("ws://host:port or wss://host:port[/folder].", valueName: "url"))
     var server: String
     @Flag(help: "Allow unencrypted ws:// outside private networks (anyone in between can read it).")
     var insecure = false

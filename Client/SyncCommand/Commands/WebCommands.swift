@@ -29,6 +29,7 @@ struct WebCommands: ParsableCommand {
           --certificate /etc/cospool/chain.pem --key /etc/cospool/key.pem
         cospool web --url https://desk.example.org
         cospool web status             where it is served, and which browsers may use it
+        cospool web rename "Firefox on Linux" "Ada's phone"
         cospool web revoke "Firefox on Linux"
         cospool web off                serve it no more
 
@@ -41,7 +42,8 @@ struct WebCommands: ParsableCommand {
       machine forwards to 127.0.0.1 (--url alone). --print then also shows a QR code. For a short
       time you can use ssh: ssh -L 7421:127.0.0.1:7421 HOST, and cospool web --print there.
       """,
-    subcommands: [Open.self, Off.self, Status.self, Revoke.self], defaultSubcommand: Open.self)
+    subcommands: [Open.self, Off.self, Status.self, Rename.self, Revoke.self],
+    defaultSubcommand: Open.self)
 
   struct Open: LocalCommand {
     static let configuration = CommandConfiguration(
@@ -127,6 +129,26 @@ struct WebCommands: ParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     func request(input: StandardInput) throws -> APIRequest { APIRequest(.get, ["web"]) }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      WebText.status(try answer.decoded(WebAnswer.self), style: style)
+    }
+  }
+
+  struct Rename: DaemonCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Rename a browser.",
+      discussion: """
+        EXAMPLES
+          cospool web rename "Firefox on Linux" "Ada's phone"
+        """)
+    @Argument(help: "Its id or name, as `cospool web status` shows them.") var browser: String
+    @Argument(help: "Its new name, of at most 64 bytes.") var name: String
+    @OptionGroup var options: GlobalOptions
+
+    func request(input: StandardInput) throws -> APIRequest {
+      try APIRequest(.patch, ["web", "keys", browser], body: WebNameRequest(name: name))
+    }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
       WebText.status(try answer.decoded(WebAnswer.self), style: style)

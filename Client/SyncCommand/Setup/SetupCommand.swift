@@ -36,7 +36,7 @@ struct SetupCommand: LocalCommand {
       Exit codes: 0 everything works, 1 a step failed, or doctor found an error.
       """)
   @Flag(name: [.short, .long], help: "Ask nothing, and answer yes to everything.") var yes = false
-  @Option(help: ArgumentHelp("ws://host:port or wss://host:port.", valueName: "url"))
+  @Option(help: ArgumentHelp("ws://host:port or wss://host:port[/folder].", valueName: "url"))
   var server: String?
   @Option(help: "The one-time code that cospool-server pair printed.") var code: String?
   @Flag(help: "Allow unencrypted ws:// outside private networks (anyone in between can read it).")

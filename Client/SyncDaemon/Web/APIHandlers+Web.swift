@@ -54,15 +54,16 @@ extension APIHandlers {
       return CanonicalJSON.response(
         WebProofAnswer(proofs: web.keys.proofs(for: nonce, at: client.time)))
     }
+    api.patch("web/keys/:key") { request, context in
+      let named = try parameter("key", of: context)
+      let body = try await decoded(WebNameRequest.self, from: request)
+      guard try web.keys.setName(body.name, of: named) else { throw APIProblem.noBrowser(named) }
+      return CanonicalJSON.response(webAnswer(context))
+    }
     api.delete("web/keys/:key") { _, context in
       let named = try parameter("key", of: context)
       let revoked = try web.keys.revoke(named)
-      guard !revoked.browsers.isEmpty else {
-        throw APIProblem(
-          .notFound, code: "browserNotFound",
-          message: "There is no browser \"\(named)\". cospool web status shows them.",
-          exitCode: ExitStatus.failed)
-      }
+      guard !revoked.browsers.isEmpty else { throw APIProblem.noBrowser(named) }
       // The browser that asks still gets its answer, but its key no longer counts.
       web.cutOff(revoked.browsers, except: ObjectIdentifier(context.channel))
       var answer = webAnswer(context)
@@ -174,6 +175,13 @@ extension APIProblem {
     message:
       "The page is served only to this machine. To open it on other devices: cospool web --help",
     exitCode: ExitStatus.failed)
+
+  static func noBrowser(_ named: String) -> APIProblem {
+    APIProblem(
+      .notFound, code: "browserNotFound",
+      message: "There is no browser \"\(named)\". cospool web status shows them.",
+      exitCode: ExitStatus.failed)
+  }
 
   static let ticketUnknown = APIProblem(
     .unauthorized, code: "ticketUnknown",

@@ -150,6 +150,36 @@ final class WebKeys: Sendable {
     }
   }
 
+  /// Renames a browser, by its id or name.
+  ///
+  /// - Throws: `APIProblem` if the name is blank, too long, has control characters, or is another
+  ///   browser's: names show who it is.
+  /// - Returns: whether there is such a browser.
+  func setName(_ name: String, of named: String) throws -> Bool {
+    try content.withLock { content in
+      var browsers = content.browsers
+      guard
+        let index = browsers.firstIndex(where: { $0.id == named })
+          ?? browsers.firstIndex(where: { $0.name == named })
+      else { return false }
+      let others = browsers.filter { $0.id != browsers[index].id }
+      guard !others.contains(where: { $0.name == name || $0.id == name }) else {
+        throw APIProblem(
+          .conflict, code: "nameTaken",
+          message: "Another browser is called \"\(name)\". Choose another name.",
+          exitCode: ExitStatus.conflict)
+      }
+      guard WebKeys.free(name, among: []) == name else {
+        throw APIProblem.badRequest(
+          "A browser's name has 1 to \(WebKeys.nameBytesMax) bytes, and no control characters.")
+      }
+      browsers[index].name = name
+      try write(browsers)
+      content.browsers = browsers
+      return true
+    }
+  }
+
   /// Revokes a browser's access, by its id or name, and that of all browsers that it added.
   ///
   /// - Returns: their ids, its own first; empty if there is no such browser; and the pairing codes
