@@ -3,7 +3,7 @@ package import WireProtocol
 
 extension ClientCore {
   /// Records an act of a user at this device that is not a command of the queues, such as a
-  /// setting, and the former value: undo names it with the command that reverses it.
+  /// setting, with the former value. Undo names it together with the command that reverses it.
   package mutating func actNoted(
     _ label: UndoLabel, former: String?, at context: EventContext,
     store: some ReplicaStore
@@ -26,8 +26,8 @@ extension ClientCore {
     inbox.questionAsked(request, id: id, over: connection)
   }
 
-  /// Takes what came too late from the connection and, once this device has what its server has, what was merged
-  /// before it was paired.
+  /// Takes late texts from the connection and, once this device has everything that its server has,
+  /// the messages that were merged before it was paired.
   mutating func gatherNews(at context: EventContext) {
     if !replica.late.isEmpty {
       tasks.noteLate(replica.late, connection, at: context)

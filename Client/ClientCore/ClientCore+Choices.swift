@@ -8,8 +8,8 @@ extension ClientCore {
     execution.choicesLoaded(choices)
   }
 
-  /// A user at this device chose a session's host: this device, with consent, or another or none,
-  /// which withdraws the consent. One transaction stores both.
+  /// A user at this device chose a session's host. Choosing this device includes consent; choosing
+  /// another one or none withdraws it. One transaction stores both.
   ///
   /// - Parameter waitsForDisk: as of `commandGiven`.
   package mutating func hostChosen(

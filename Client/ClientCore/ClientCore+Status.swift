@@ -44,8 +44,8 @@ extension ClientCore {
     execution.executor?.runsElsewhere ?? [:]
   }
 
-  /// Whether the agent of a session is being stopped for a reason other than a user's request, the
-  /// deletion of its session, or the end of the program.
+  /// Whether the agent of a session is being stopped for a reason other than these: a user's
+  /// request, the deletion of its session, or the end of the program.
   package func isStoppedForLease(_ session: SessionID) -> Bool {
     let reason = execution.executor?.sessions[session]?.work.stopReason
     return reason == .fenced || reason == .serverLost
@@ -171,9 +171,8 @@ extension ClientCore {
     try connection.replica.unsentMessages(store: store)
   }
 
-  /// How far an operation of this device has been sent: queued, in a batch that the server has not
-  /// answered, delivered, or failed, with the server's reason. A failed one is sent again with the
-  /// next connection.
+  /// How far an operation of this device has been sent: queued, in an unanswered batch, delivered,
+  /// or failed with the server's reason. A failed one is sent again with the next connection.
   package func sending(of id: OperationID) -> (status: QueueStatus, refusal: String?) {
     if !connection.replica.record.outbox.contains(id) { return (.delivered, nil) }
     let refusal = problem?.message ?? "no reason given"

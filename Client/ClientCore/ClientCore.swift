@@ -93,8 +93,8 @@ package struct ClientCore: Sendable {
 
   /// Checks the machines against themselves and each other. Call it between events.
   ///
-  /// - Parameter isQuiet: time passed, and that caused neither a store nor an action: then
-  ///   notifications and tasks did not change, and are not checked.
+  /// - Parameter isQuiet: whether time passed without a store or an action. Then notifications and
+  ///   tasks did not change, and are not checked.
   /// - Throws: `InvariantViolation` naming the first contradiction.
   package func checkInvariants(isQuiet: Bool = false) throws(InvariantViolation) {
     try connection.checkInvariants()
@@ -148,7 +148,7 @@ extension ClientCore {
   /// - Parameter waitsForDisk: whether it is durable when this returns; see
   ///   `ConnectionMachine.perform`.
   /// - Parameter isApart: whether the server has not answered, whatever the connection seems to be:
-  ///   an undo and a redo are careful then.
+  ///   undo and redo are careful then.
   package mutating func commandGiven(
     _ command: Command, recordsUndo: Bool = true, isApart: Bool = false, waitsForDisk: Bool = true,
     at context: EventContext,
@@ -169,7 +169,7 @@ extension ClientCore {
       + connection.timePassed(at: context, store: store)
   }
 
-  /// Sets how long to keep finished messages, in days; 0 is for ever.
+  /// Sets how long to keep finished messages, in days; 0 means forever.
   package mutating func retentionChanged(toDays days: Int, at context: EventContext) {
     connection.retentionChanged(toDays: days, at: context)
   }
@@ -304,8 +304,8 @@ extension ClientCore {
     }
   }
 
-  /// A user wants to stop the agent of a session. It is stopped even if the store cannot keep that its
-  /// message is not to be tried again.
+  /// A user wants to stop the agent of a session. It is stopped even if the store cannot record
+  /// that its message must not be tried again.
   ///
   /// - Returns: nil if none works here.
   package mutating func agentStopRequested(
@@ -318,7 +318,7 @@ extension ClientCore {
       + deciding(at: context, store: store) { executor, _, _ in executor.stopRequested(session) }
   }
 
-  /// The program is to end: nothing starts any more. `drained` reports when nothing runs.
+  /// The program is about to end: nothing new starts. `drained` reports when nothing runs.
   package mutating func drainRequested(
     at context: EventContext, store: some ReplicaStore
   ) -> [Action] {

@@ -1,7 +1,7 @@
 /// The time of an event, and fresh random bits for its consequences.
 ///
-/// The core has no clock and no source of random numbers; every event brings these along, so that a
-/// run can be repeated exactly.
+/// The core has no clock and no source of random numbers; every event contains these, so that a run
+/// can be repeated exactly.
 package struct EventContext: Hashable, Sendable {
   /// Milliseconds on a clock that never steps; its zero has no meaning.
   package var now: Int64

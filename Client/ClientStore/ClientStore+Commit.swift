@@ -46,8 +46,7 @@ extension ClientStore {
     }
     stored.withLock { $0 = record }
     isSynced.withLock {
-      // A commit that waits also covers the earlier ones if it writes anything at all, as an entry
-      // does.
+      // A commit that waits also covers the earlier ones, if it writes something, such as an entry.
       if !transaction.waitsForDisk {
         $0 = false
       } else if !transaction.appended.isEmpty {
@@ -68,9 +67,9 @@ extension ClientStore {
     isSynced.withLock { $0 = true }
   }
 
-  /// One transaction; all writes go through here. One that does not wait for the disk is in the
-  /// write-ahead log when this returns, after the earlier ones: SQLite, "PRAGMA synchronous",
-  /// NORMAL in WAL mode.
+  /// One transaction; all writes go through here. A transaction that does not wait for the disk is
+  /// in the write-ahead log when this returns, after the earlier ones: SQLite, "PRAGMA
+  /// synchronous", NORMAL in WAL mode.
   func write<Value>(
     waitsForDisk: Bool = true, _ body: (Database) throws -> Value
   ) throws -> Value {
@@ -80,8 +79,8 @@ extension ClientStore {
     }
   }
 
-  /// The setting stays for the next transaction, which usually needs the same: SQLite parses the
-  /// pragma each time, which takes a tenth of a small transaction.
+  /// The setting stays for the next transaction, which usually needs the same. SQLite would parse
+  /// the pragma each time, which takes a tenth of a small transaction.
   private func setWaiting(_ waitsForDisk: Bool, in database: Database) throws {
     guard waits.withLock({ $0 }) != waitsForDisk else { return }
     try database.execute(sql: "PRAGMA synchronous = \(waitsForDisk ? "FULL" : "NORMAL")")
@@ -133,7 +132,8 @@ extension ClientStore {
     ])
   }
 
-  /// Removes receipts that a `BatchReceipts` would not keep, now and then: there are many.
+  /// From time to time, removes receipts that a `BatchReceipts` would not keep, because there are
+  /// many.
   private func shortenReceipts(by added: Int, in database: Database) throws {
     guard added > 0 else { return }
     let isTime = receiptsWritten.withLock { written -> Bool in

@@ -74,7 +74,7 @@ extension ClientStore {
     }
   }
 
-  /// What is kept of all sessions under the name of one agent.
+  /// The stored data of all sessions under the name of one agent.
   package func conversations(with agent: String) throws(StoreError) -> [SessionID: String] {
     do {
       return try read { database in try fetchNotes(of: agent, database) }
@@ -129,7 +129,7 @@ extension ClientStore {
     }
   }
 
-  /// Forgets the conversations of a session; what a person chose for it stays.
+  /// Forgets the conversations of a session; its user's choices stay.
   ///
   /// Complexity: a lookup if it has none.
   package func forgetConversations(of session: SessionID) throws(StoreError) {
@@ -188,7 +188,7 @@ func fetchAgentChoices(_ database: Database) throws -> [SessionID: String] {
   try fetchNotes(of: ClientStore.choiceName, database)
 }
 
-/// What is kept under the name of one agent.
+/// The stored data under the name of one agent.
 private func fetchNotes(of agent: String, _ database: Database) throws -> [SessionID: String] {
   var notes: [SessionID: String] = [:]
   for row in try Row.fetchAll(
@@ -252,7 +252,7 @@ private func identifier<Identifier: UniqueIdentifier>(
   _ column: String
 ) throws(StoreError) -> Identifier {
   guard let identifier = Identifier(column) else {
-    throw StoreError(code: .corrupt, message: "\(column) is no id")
+    throw StoreError(code: .corrupt, message: "\(column) is not an id")
   }
   return identifier
 }

@@ -104,7 +104,7 @@ extension ClientStore {
   }
 }
 
-/// The state to which later entries are added. An unreadable cache is no loss: the base and the
+/// The state to which later entries are added. An unreadable cache is not a loss: the base and the
 /// entries hold everything.
 private func fetchState(_ database: Database) throws -> (workspace: Workspace, entry: Int64)? {
   if let cache = try fetchSnapshot(database, kind: "cache"),
@@ -147,7 +147,7 @@ private func fetchSnapshot(
 /// A sequence number from a column, which may contain anything.
 func sequence(_ column: Int64) throws(StoreError) -> UInt32 {
   guard let value = UInt32(exactly: column) else {
-    throw StoreError(code: .corrupt, message: "\(column) is no sequence number")
+    throw StoreError(code: .corrupt, message: "\(column) is not a sequence number")
   }
   return value
 }

@@ -72,7 +72,7 @@ extension ClientStore {
       try Row.fetchAll(database, sql: "SELECT replica, first_seq, last_seq FROM outbox").map {
         let (first, last) = (try sequence($0[1]), try sequence($0[2]))
         guard 1 <= first, first <= last else {
-          throw StoreError(code: .corrupt, message: "\(first)…\(last) is no range")
+          throw StoreError(code: .corrupt, message: "\(first)…\(last) is not a range")
         }
         return OperationRange(replica: ReplicaID(column: $0[0]), first: first, last: last)
       })

@@ -36,7 +36,7 @@ package final class ClientStore: ReplicaStore, Sendable {
   let database: DatabaseQueue
   /// The record as stored last, so that only differences are written.
   let stored: Mutex<ReplicaRecord?>
-  /// Whether the disk was waited for since the latest commit. An earlier process's commits may not
+  /// Whether a wait for the disk followed the latest commit. An earlier process's commits may not
   /// be on it yet.
   let isSynced = Mutex(false)
   /// Whether SQLite waits for the disk at the end of a transaction, as it does after the opening.

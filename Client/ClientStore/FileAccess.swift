@@ -71,7 +71,7 @@ package enum FileAccess {
       try write(bytes, to: file, path: fresh)
       try synchronize(file, path: fresh)
     } catch {
-      // On a full disk half a file would take room that others need.
+      // On a full disk, half a file would take space that others need.
       unlink(fresh)
       throw error
     }

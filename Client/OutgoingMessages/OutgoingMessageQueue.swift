@@ -34,8 +34,8 @@ public struct OutgoingDelivery: Hashable, Sendable {
 /// returns, retried with growing waits, confirmed by the receiver.
 ///
 /// Messages to a Cospool server do not need this: a command is stored in the log, and the sync
-/// sends it to the server however long that takes. `ClientQueues.outgoingMessages` of `SyncClient`
-/// shows it in the same terms.
+/// sends it to the server, no matter how long that takes. `ClientQueues.outgoingMessages` of
+/// `SyncClient` shows it in the same terms.
 ///
 /// ```swift
 /// let queue = try await OutgoingMessageQueue.open(directory: path, logger: logger)

@@ -9,7 +9,7 @@ import QueueModel
 import Synchronization
 import WireProtocol
 
-/// Requests for the files of attachments on one connection to the server; SPECIFICATION.md, section
+/// Requests for attachments' files on one connection to the server; SPECIFICATION.md, section
 /// "Attachments".
 struct BlobExchange: Sendable {
   var address: ServerAddress
@@ -41,7 +41,7 @@ struct BlobExchange: Sendable {
 
     func moved(_ count: Int) { pace.withLock { $0.moved(count, at: clock.now) } }
 
-    /// Returns when the time is up.
+    /// Returns when the time has passed.
     func run() async throws {
       while true {
         let left = pace.withLock { $0.deadline } - clock.now

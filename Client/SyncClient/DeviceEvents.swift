@@ -17,8 +17,8 @@ public enum DeviceEvent: Hashable, Sendable {
   case notification(NotificationView)
   /// A notification must no longer be shown; once for each.
   case notificationRetracted(String, NotificationRetraction)
-  /// Something runs, or waits to be sent or answered, and there has been no connection for 30
-  /// seconds: since this time, in milliseconds since 1970 (N-9).
+  /// Something runs, or waits to be sent or answered, but there has been no connection for 30
+  /// seconds. The time since which it is missing, in milliseconds since 1970 (N-9).
   case waitingForConnection(since: Int64)
 }
 
@@ -104,7 +104,7 @@ final class DeviceState: Sendable {
       // The end of one turn does not end the other.
       activity.busy = busy.values.reduce(BusyState()) { $0.union($1) }
       let isIdle = activity == SessionActivity(session: session)
-      // At most as many sessions as a workspace has; idle ones are not stored.
+      // There are at most as many entries as sessions in a workspace; idle sessions are not stored.
       content.activities[session] = isIdle ? nil : activity
       return (activity, activity != before, wasLive != busy[.hooks]?.isBusy ?? false)
     }

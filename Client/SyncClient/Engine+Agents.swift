@@ -24,8 +24,8 @@ extension Engine {
     return stream
   }
 
-  /// The device's settings changed. They are read in the turn that processes the change: there may
-  /// be several changes side by side, and the latest counts.
+  /// The device's settings changed. They are read in the turn that processes the change: several
+  /// changes may arrive in parallel, and the latest counts.
   func settingsChanged(_ device: DeviceState) {
     note { [areAsSet = state.agents?.areAsSet == true] core, context, store in
       let settings = device.settings

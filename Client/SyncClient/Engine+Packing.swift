@@ -1,7 +1,7 @@
 import ClientCore
 import ProcessResources
 
-/// Packs unused sessions, so that memory depends on what waits and not on the past.
+/// Packs unused sessions, so that memory depends on waiting messages and not on the past.
 extension Engine {
   /// Sessions are packed after this time without changes.
   private static let restMilliseconds: Int64 = 10_000

@@ -169,7 +169,7 @@ actor Engine {
     queue.turns.runBehind { self.assumeIsolated(body) }
   }
 
-  /// The same after a time, in milliseconds; nothing if the engine is gone by then.
+  /// The same after a time, in milliseconds; nothing if the engine has ended by then.
   nonisolated func soon(
     after milliseconds: Int64, _ body: @escaping @Sendable (isolated Engine) -> Void
   ) {

@@ -58,7 +58,7 @@ public enum FeedGap: String, Hashable, Sendable, CaseIterable {
 ///
 /// Kinds are only ever added; readers ignore unknown ones.
 public enum FeedEvent: Hashable, Sendable {
-  /// The first event: whether the feed continues where its reader stopped.
+  /// The first event, which reports whether the feed continues where its reader stopped.
   case resumed(FeedResumption)
   /// The workspace changed.
   case changed(WorkspaceChange)

@@ -50,8 +50,8 @@ struct FeedSource {
       changes.map { .changed($0) } + notices(of: changes, queueSizeMax: queueSizeMax))
   }
 
-  /// A new time of the last sync alone is not an event: it would be one for each message of another
-  /// device.
+  /// A new time of the last sync is not an event by itself: every message of another device would
+  /// cause one.
   mutating func show(_ status: SyncStatus) {
     guard var shown = mirror?.status else { return }
     shown.lastSyncedAt = status.lastSyncedAt

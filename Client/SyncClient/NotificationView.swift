@@ -17,7 +17,7 @@ public struct NotificationView: Hashable, Sendable, Identifiable {
     case taskError = "TASK_ERROR"
     /// A thread needs its user again.
     case threadReady = "THREAD_READY"
-    /// A message was merged, and waits until somebody chooses its text.
+    /// A message was merged, and waits until a user chooses its text.
     case messageMerged = "MESSAGE_MERGED"
     /// A category that this version does not know; title and body describe it.
     case other = "OTHER"
@@ -77,7 +77,7 @@ public struct NotificationView: Hashable, Sendable, Identifiable {
       isAnnounced: kept.isAnnounced)
   }
 
-  /// Whether it stays until somebody answers or chooses.
+  /// Whether it stays until a user answers or chooses.
   package var awaitsPerson: Bool { request != nil || message != nil }
 
   static func id(of name: OperationID) -> String {
@@ -116,8 +116,8 @@ public struct NotificationSettings: Hashable, Sendable {
   public var showsDetails: Bool
   /// Whether the state of running tasks goes to targets that show it.
   public var showsLiveStatus: Bool
-  /// How many seconds no device must have been looked at before the user's push targets are
-  /// notified, if this device set them last.
+  /// The number of seconds without a user at any device after which the user's push targets are
+  /// notified, if this device set it last.
   public var personDelaySeconds: Int
   /// The command that runs for every notification while no user looks at the device; nil: none.
   public var command: String?

@@ -27,11 +27,10 @@ extension UndoState {
 }
 
 extension QueueClient {
-  /// Undoes this device's latest change that is not undone yet, except where other devices have
-  /// changed it since. Messages that an agent has received are not changed, and a session with
-  /// history stays. If messages could start by the undo, the same change pauses their session; on a
-  /// device without an answer from the server, that is every session in which something could
-  /// start.
+  /// Undoes this device's latest change that is not undone yet, except for parts that other devices
+  /// have changed since. Messages that an agent has received are not changed, and a session with
+  /// history stays. If messages could start by the undo, the same change pauses their session; if
+  /// the server does not answer, that is every session in which something could start.
   ///
   /// The receipt's notice is `undone`, with the paused sessions, the parts that were not changed
   /// and the messages that the authority did not answer for; or `skipped`.
@@ -66,8 +65,8 @@ extension QueueClient {
     try await turn(.redo(change: change))
   }
 
-  /// Undoes or redoes, and asks the authority before and after: messages that an agent has received
-  /// by now are not changed, and without an answer the device counts as apart.
+  /// Undoes or redoes, and asks the authority before and after. Messages that an agent has received
+  /// by now are not changed, and without an answer the device counts as offline.
   private func turn(_ command: Command) async throws(ClientError) -> CommandReceipt {
     var races = await engine.read { UndoRaces(of: command, in: $0) }
     let endings = await queues.endings(of: races.all)
@@ -80,7 +79,7 @@ extension QueueClient {
       core, context, store throws(Replica.Fault) -> (
         (CommandReceipt, UndoRaces, Apartness?)?, [Engine.Action]
       ) in
-      // Who does not wait any more believes that nothing happens.
+      // A caller that no longer waits believes that nothing happens.
       guard !Task.isCancelled else { return (nil, []) }
       core.queueSizeMax = settings.maxQueueSize
       let (before, apart) = (core.replica.workspace, core.apart())
@@ -136,7 +135,8 @@ extension QueueClient {
     }
   }
 
-  /// Records an act of a user here that undo cannot reverse, so that undo names its reversal.
+  /// Records an act of a user here that undo cannot reverse, so that undo names the command that
+  /// reverses it.
   ///
   /// - Parameter former: the former value; nil if it had not been set.
   /// - Throws: `.queue(.persistenceFailed)`, `.closed`.
@@ -152,8 +152,8 @@ extension QueueClient {
     get async { await engine.read { UndoState(of: $0) } }
   }
 
-  /// What an undo and a redo would do now. Like these, it asks the server first, for at most
-  /// `ClientQueues.raceAnswerLimit`.
+  /// What an undo and a redo would do now. Like them, it asks the server first, and waits for at
+  /// most `ClientQueues.raceAnswerLimit`.
   public var confirmedUndoState: UndoState {
     get async {
       let question = await engine.read { UndoRaces.presence(in: $0.replica.workspace) }
@@ -162,7 +162,7 @@ extension QueueClient {
     }
   }
 
-  /// The changes and their authors, the newest first, as far back as this device's log reaches.
+  /// The changes and their authors, the newest first, as far back as this device's log goes.
   ///
   /// - Parameters:
   ///   - before: the `next` of the previous page; nil begins at the newest.

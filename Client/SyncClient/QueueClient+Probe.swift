@@ -18,7 +18,7 @@ extension QueueClient {
   package static let probeBytes = WireLimits.frameBytesMax
 
   /// Sends the server a frame of the greatest size over the present connection, and receives it
-  /// back: proxies in between may end connections that carry such frames.
+  /// back. Proxies in between may end connections that carry such frames.
   ///
   /// - Throws: `.unreachable` if there is no connection, or the server is of an earlier version.
   package func probe(within limit: Duration) async throws(ClientError) -> ProbeOutcome {

@@ -34,7 +34,8 @@ extension QueueClient {
       try await withTaskCancellationHandler {
         try await transport.open()
       } onCancel: {
-        // Closing is idempotent; an open socket says goodbye when the core has stopped.
+        // Closing is idempotent; an open socket sends its closing message when the core has
+        // stopped.
         transport.abandonOpening()
       }
     } catch {

@@ -196,7 +196,7 @@ public final class QueueClient: Sendable {
   /// - Throws: as `perform`, if the queues refuse it.
   public func check(_ command: Command) throws(ClientError) {
     var workspace = engine.latest.workspace
-    // Nothing is authored, so any author will do.
+    // Nothing is stored, so its author does not matter.
     let context = CommandContext(
       replica: ReplicaID(rawValue: .max), stamp: workspace.latestStamp,
       queueSizeMax: device.settings.maxQueueSize, recordsUndo: false)

@@ -10,8 +10,8 @@ struct QueueFile: Codable {
   var version: Int
   var sessionId: String
   var messages: [Message]
-  /// `run` if messages of the session with a merged text start; this program's addition, left out
-  /// if they wait, as with any other value.
+  /// `run` if messages of the session with a merged text start. It is this program's addition; if
+  /// it is absent or has any other value, they wait.
   var onMerge: String?
 
   /// A message; `attachments`, `editions` and `later` are this program's additions, which others ignore.
@@ -29,7 +29,7 @@ struct QueueFile: Codable {
     var attachments: [File]?
     /// The texts from which `content` was merged, until it is checked.
     var editions: [WorkspaceDocument.Edition]?
-    /// Before which time the message is not in line.
+    /// The time before which the message is not in line.
     var later: String?
 
     func encode(to encoder: any Encoder) throws {
@@ -40,7 +40,7 @@ struct QueueFile: Codable {
       try container.encode(sessionId ?? "", forKey: .sessionId)
       try container.encode(priority ?? "normal", forKey: .priority)
       try container.encode(createdAt, forKey: .createdAt)
-      // Null if there is none, as the format has it.
+      // Null if there is none, as the format requires.
       try container.encode(imageData, forKey: .imageData)
       try container.encode(attempts ?? 0, forKey: .attempts)
       try container.encode(lastError, forKey: .lastError)
@@ -50,7 +50,7 @@ struct QueueFile: Codable {
     }
   }
 
-  /// A file of a message; its bytes are `data`, or the message's `imageData` if that is left out.
+  /// A file of a message; its bytes are `data`, or the message's `imageData` if that is absent.
   struct File: Codable {
     var name: String
     var mediaType: String

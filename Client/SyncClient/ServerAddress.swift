@@ -30,8 +30,8 @@ struct ServerAddress: Hashable, Sendable {
 
   var hostField: String { "\(bracketedHost):\(port)" }
 
-  /// Whether data could be read on the way: it is not encrypted, and goes beyond this machine or a
-  /// private network. Only a few names show where they lead.
+  /// Whether others could read data on its way: it is not encrypted, and goes beyond this machine
+  /// or a private network. Only a few names show their destination.
   var isExposed: Bool {
     guard !isSecure else { return false }
     if let address = InternetAddress(host) {

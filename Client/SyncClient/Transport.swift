@@ -33,7 +33,7 @@ final class Transport: Sendable {
   }
 
   private static let closeMilliseconds: Int64 = 500
-  /// How long data that was sent before a goodbye has to be written.
+  /// The time limit for writing data that was sent before the closing message.
   private static let goodbyeMilliseconds: Int64 = 2_000
   /// Empty or tiny fragments can overload a receiver; honest servers do not send them.
   private static let fragmentsMax = 1_024
@@ -199,7 +199,7 @@ final class Transport: Sendable {
       WebSocketFrame(fin: true, opcode: opcode, maskKey: .random(), data: data), promise: nil)
   }
 
-  /// Says goodbye and closes; data that was sent before is still written.
+  /// Sends the closing message and closes; data that was sent before is still written.
   func close() {
     let (channel, tried) = state.withLock { state in
       let isOpen = !state.isClosed && state.inbox != nil
@@ -217,12 +217,12 @@ final class Transport: Sendable {
     channel.writeAndFlush(
       WebSocketFrame(fin: true, opcode: .connectionClose, maskKey: .random(), data: code)
     ).whenComplete { _ in
-      // The server answers with its own close frame; a silent one is not waited for.
+      // The server answers with its own close frame; the wait for a silent server is short.
       channel.eventLoop.scheduleTask(in: .milliseconds(Transport.closeMilliseconds)) {
         channel.close(promise: nil)
       }
     }
-    // A peer that reads nothing never gets so far.
+    // A peer that reads nothing never gets to this point.
     channel.eventLoop.scheduleTask(in: .milliseconds(Transport.goodbyeMilliseconds)) {
       channel.close(promise: nil)
     }
@@ -241,7 +241,7 @@ final class Transport: Sendable {
   /// Returns once the socket is closed.
   func waitUntilClosed() async {
     guard let channel = state.withLock({ $0.channel }) else { return }
-    // How it closed does not matter any more.
+    // How it closed no longer matters.
     try? await channel.closeFuture.get()
   }
 }

@@ -45,8 +45,8 @@ public enum TurnOrder: Hashable, Sendable {
   case stop(SessionID, attempt: UInt16)
   /// Ask, on all devices, whether the session may run here.
   case askConsent(SessionID)
-  /// Stop asking: the session may run here, or is no longer to run here.
+  /// Stop asking: the session may run here, or must not run here any longer.
   case consentSettled(SessionID)
-  /// Nothing runs any more, and nothing will start.
+  /// Nothing runs, and nothing will start.
   case drained
 }

@@ -2,15 +2,15 @@ import ClientCore
 import QueueModel
 import SequenceCRDT
 
-/// The messages of an undo or a redo that may start at the same moment.
+/// The messages of an undo or a redo that race with their starts.
 struct UndoRaces: Sendable {
   /// The workspace before the undo.
   let before: Workspace
   /// The change to undo, if it was looked up.
   let label: UndoLabel?
-  /// The question for each message that it withdraws, or gives another text.
+  /// The question for each message that it withdraws or whose text it changes.
   private(set) var races: [MessageID: StartRace] = [:]
-  /// Whether it would be performed at all, as far as this device knows.
+  /// Whether the command would be performed, as far as this device knows.
   private(set) var isPossible = true
 
   init(

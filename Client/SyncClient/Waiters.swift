@@ -7,9 +7,9 @@ struct Waiters: Sendable {
   typealias Agent = CheckedContinuation<Result<AskAnswer, ClientError>, Never>
   typealias Person = CheckedContinuation<Result<AnswerEvent, ClientError>, Never>
 
-  /// Agents that asked, by request; each gets one decision.
+  /// The agents that asked, by request; each gets one decision.
   private var agents: [RequestID: Agent] = [:]
-  /// Users that answered, by request, with their answers.
+  /// The users who answered, by request, with their answers.
   private var people: [RequestID: [(answer: AnswerRequest, person: Person)]] = [:]
 
   /// Adds an agent that waits.
@@ -41,7 +41,7 @@ struct Waiters: Sendable {
 
   /// Reports the result to the users who gave the answer.
   ///
-  /// - Returns: whether anyone waited.
+  /// - Returns: whether a caller waited.
   @discardableResult
   mutating func tell(_ answer: AnswerRequest, _ event: Result<AnswerEvent, ClientError>) -> Bool {
     let waiting = people[answer.request] ?? []

@@ -25,7 +25,7 @@ struct APIRequest: Equatable, Sendable {
   var timeoutSeconds = APIRequest.timeoutSecondsDefault
 
   static let timeoutSecondsDefault: Double = 60
-  /// For whole workspaces and queues: a large one on a slow disk takes its time.
+  /// For whole workspaces and queues: a large one on a slow disk takes long.
   static let documentTimeoutSeconds: Double = 600
 
   /// Puts a request together; `path` holds the components, not encoded yet.
@@ -41,7 +41,7 @@ struct APIRequest: Equatable, Sendable {
     self.body = String(decoding: try encoder.encode(body), as: UTF8.self)
   }
 
-  /// The same with fields behind a question mark; those without a value are left out.
+  /// The same with fields after a question mark; fields without a value are omitted.
   init(_ method: Method, _ path: [String], query: [(name: String, value: String?)]) {
     self.init(method, path)
     let fields = query.compactMap { field in
@@ -50,7 +50,7 @@ struct APIRequest: Equatable, Sendable {
     if !fields.isEmpty { self.path += "?" + fields.joined(separator: "&") }
   }
 
-  /// Whether a component of the path is empty: an id that a script's variable did not hold.
+  /// Whether a component of the path is empty, for example because a script's variable was empty.
   var hasEmptyPart: Bool {
     path.prefix { $0 != "?" }.split(separator: "/", omittingEmptySubsequences: false)
       .contains(where: \.isEmpty)

@@ -83,7 +83,8 @@ enum ActivityText {
     return text + "\n\n" + TextStyle.block(details)
   }
 
-  /// The text that a user reads before an approval: all of the request that this device has.
+  /// The text that a user reads before an approval: the whole request, as far as this device has
+  /// it.
   static func question(of request: TaskRequest, in session: SessionID) -> String {
     var text = TextStyle.line("\(session): \(request.note)")
     if case .approval(let approval) = request, let details = approval.details, !details.isEmpty {
@@ -95,7 +96,7 @@ enum ActivityText {
     return text + "Allow it?"
   }
 
-  /// How many requests there are beside the first.
+  /// The number of requests beside the first.
   private static func others(of task: TaskState) -> String {
     let count = task.requests.count - 1 + task.moreRequests
     return count > 0 ? " (and \(count) more)" : ""
@@ -123,14 +124,14 @@ enum ActivityText {
     }
   }
 
-  /// A state that says all has no note.
+  /// A state that needs no explanation has no note.
   private static func note(of task: TaskState) -> String {
     if case .completed(.cancelled) = task.status { "" } else { task.status.note }
   }
 }
 
 extension TaskRequest {
-  /// Only the agent's own prompt takes an answer any more.
+  /// Only the agent's own prompt still accepts an answer.
   func isAskedAtHost(_ style: TextStyle) -> Bool {
     expiresAt.map(style.hasPassed) ?? false
   }

@@ -4,7 +4,7 @@ import QueueModel
 
 /// Text of a receipt: what was done, to what, and its present state.
 enum ReceiptText {
-  /// So many messages are named at most.
+  /// The maximum number of messages that are named.
   private static let namedMax = 10
 
   /// - Parameter session: the session that was changed, if no message was.
@@ -44,10 +44,10 @@ enum ReceiptText {
 }
 
 enum QueueText {
-  /// So many digits of an id are shown at least.
+  /// The minimum number of shown digits of an id.
   static let idDigitsMin = 8
 
-  /// - Parameter isOver: these messages do not wait any more.
+  /// - Parameter isOver: these messages no longer wait.
   static func list(_ queue: QueueAnswer, isOver: Bool = false, style: TextStyle) -> String {
     var lines: [String] = []
     if queue.paused, !isOver {
@@ -92,8 +92,8 @@ enum QueueText {
     return lines.joined(separator: "\n")
   }
 
-  /// The text of a message in a row. Its state precedes it unless the message just waits, and the
-  /// number of its files.
+  /// The text of a message in a row. Its state, unless the message just waits, and the number of
+  /// its files precede it.
   private static func content(_ message: MessageAnswer, _ style: TextStyle) -> String {
     let count = message.attachments?.count ?? 0
     let state = message.status == .queued ? "" : "[\(words(for: message))] "
@@ -111,13 +111,13 @@ enum QueueText {
     }
   }
 
-  /// Before which time it is not in line; nothing once that has come.
+  /// The time before which it is not in line; nothing once that has passed.
   private static func later(_ message: MessageAnswer, _ style: TextStyle) -> String {
     message.later.flatMap(style.coming).map { "[not before \($0)] " } ?? ""
   }
 
-  /// The place of a message that the server does not have; one on its way has arrived when this is
-  /// read.
+  /// The place of a message that the server does not have. A message on its way counts as arrived:
+  /// it has arrived when a user reads this.
   private static func delivery(_ message: MessageAnswer) -> String {
     switch message.delivery {
     case .here?: "[on this device only] "
@@ -167,7 +167,7 @@ enum QueueText {
       ? text + versions(of: message, style: style) : text + late(message, style: style)
   }
 
-  /// The texts that came too late for its agent.
+  /// The texts that were too late for its agent.
   private static func late(_ message: MessageAnswer, style: TextStyle) -> String {
     (message.late ?? []).map { version in
       let device = TextStyle.line(version.device ?? "a device that is not known yet")
@@ -183,7 +183,7 @@ enum QueueText {
     Shell.quoted(String(message.id.description.prefix(idDigitsMin)))
   }
 
-  /// The texts that were saved apart, and how one is chosen.
+  /// The texts that were saved apart, and how to choose one.
   private static func versions(of message: MessageAnswer, style: TextStyle) -> String {
     let quoted = quoted(message)
     var text =
@@ -200,8 +200,8 @@ enum QueueText {
     return text
   }
 
-  /// The command that chooses a text, with those that can be taken: one that is too long is not kept, and of
-  /// a merged text nothing may be left.
+  /// The command that chooses a text, with the texts that can be chosen. A text that is too long is
+  /// not kept, and nothing may be left of a merged text.
   private static func choices(of message: MessageAnswer, _ quoted: String) -> String {
     let kept = (message.editions ?? []).firstIndex { $0.text != nil }.map { "--take \($0 + 1)" }
     let merged = message.content.allSatisfy(\.isWhitespace) ? nil : "--take merged"
@@ -234,7 +234,7 @@ enum ThreadText {
 
   private static func state(of thread: ThreadAnswer) -> TextTable.Cell {
     let (state, colour) = words(of: thread)
-    // One that shows for that reason says so already.
+    // A thread that is visible for that reason shows it already.
     guard let merged = thread.merged, thread.lifted?.hasPrefix("merged") != true else {
       return .init(state, colour)
     }
@@ -360,7 +360,7 @@ enum SessionText {
   }
 }
 
-/// Names and values under each other.
+/// Names and values, one pair a line.
 enum FieldText {
   struct Field {
     var name: String

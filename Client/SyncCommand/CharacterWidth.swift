@@ -1,8 +1,8 @@
 /// How many columns text takes on a terminal.
 ///
-/// What a person sees as one character is measured as one, by its first scalar: combining marks,
-/// joiners and variation selectors add nothing. Wide are the characters of Unicode's East Asian
-/// Width classes W and F (UAX 11) and emoji shown as such.
+/// A character as users see it is measured as one, by its first scalar: combining marks, joiners
+/// and variation selectors add nothing. Wide are the characters of Unicode's East Asian Width
+/// classes W and F (UAX 11) and emoji shown as such.
 enum CharacterWidth {
   static func columns(_ text: some StringProtocol) -> Int {
     text.reduce(0) { $0 + columns($1) }
@@ -24,7 +24,7 @@ enum CharacterWidth {
     character.unicodeScalars.contains("\u{20E3}") && character.unicodeScalars.contains("\u{FE0F}")
   }
 
-  /// The selectors U+FE0E and U+FE0F ask for text or picture, whatever is usual.
+  /// The selectors U+FE0E and U+FE0F request text or picture, whatever the default is.
   private static func isEmoji(_ character: Character, _ first: Unicode.Scalar) -> Bool {
     if character.unicodeScalars.contains("\u{FE0E}") { return false }
     return first.properties.isEmojiPresentation

@@ -14,7 +14,7 @@ import Basics
 #endif
 
 extension CommandFailure {
-  /// The system refuses to write or remove a file: why, if it names a reason, and what to do.
+  /// The system refuses to write or remove a file: the reason, if it names one, and the advice.
   ///
   /// - Parameter what: what could not be done, after the file's path.
   static func unwritable(
@@ -39,7 +39,7 @@ extension CommandFailure {
       exitCode: ExitStatus.disk)
   }
 
-  /// The system refuses to read a file: why, if it names a reason, and what to do.
+  /// The system refuses to read a file: the reason, if it names one, and the advice.
   static func unreadable(_ path: String, because error: any Error) -> CommandFailure {
     let number = errorNumber(of: error)
     let isForbidden = number == EACCES || number == EPERM

@@ -16,7 +16,7 @@ struct CommandRunner: Sendable {
   }
 
   func run(_ arguments: [String]) async -> Outcome {
-    // The parser takes help of a command that there is not for help of all.
+    // The parser treats help for an unknown command as help for all commands.
     if arguments.first == "help",
       let suggestion = CommandSuggestion.text(for: Array(arguments.dropFirst()))
     {
@@ -37,9 +37,9 @@ struct CommandRunner: Sendable {
     } catch {
       let outcome = outcome(ofParsing: error, arguments: arguments)
       switch CommandSuggestion.command(of: arguments) {
-      // Agents take the exit code 2 of a hook for a veto.
+      // Agents treat exit code 2 of a hook as a veto.
       case "hook" where outcome.exitCode != 0: return Outcome(errors: outcome.errors)
-      // A script takes 0 for permission, and the output for an answer.
+      // A script treats 0 as permission, and the output as an answer.
       case "ask" where outcome.exitCode == 0:
         return Outcome(exitCode: ExitStatus.usage, errors: outcome.output)
       default: return written(outcome, for: arguments)
@@ -134,7 +134,8 @@ struct CommandRunner: Sendable {
     return command
   }
 
-  /// Reads tasks again whose requests do not fit their registers: one by one they are complete.
+  /// Reads tasks again if their requests do not fit the registers: read one by one, they are
+  /// complete.
   private func complete(
     _ tasks: inout [TaskState], _ connection: DaemonConnection
   ) async throws {
@@ -197,13 +198,13 @@ struct CommandRunner: Sendable {
       errors: (["Error: " + suggestion] + usage.map(String.init)).joined(separator: "\n"))
   }
 
-  /// Wrong usage in the language that was asked for; help that was asked for is text.
+  /// Wrong usage in the requested language; requested help is text.
   private func written(_ outcome: Outcome, for arguments: [String]) -> Outcome {
     let words = arguments.prefix { $0 != "--" }
     guard words.contains("--json") else { return outcome }
     guard outcome.exitCode != 0 else {
       if arguments.first == "help" { return outcome }
-      // A group of commands, which shows its help to people.
+      // A group of commands, which shows its help to users.
       let failure = CommandFailure.usage(
         "Name one of its commands: cospool \(CommandSuggestion.command(of: arguments) ?? "") --help "
           + "lists them.")

@@ -3,14 +3,14 @@ import QueueModel
 
 /// The command or the argument that a user probably meant by an unknown one.
 enum CommandSuggestion {
-  /// The probable meaning of an argument too many, by the command's usage.
+  /// The probable meaning of a surplus argument, by the command's usage.
   private static let hints = [
     (usage: "<text>", hint: "Put quotation marks around a text of several words."),
     (usage: "--remark", hint: "Give a remark with --remark TEXT."),
     (usage: "--session", hint: "Name a session with -s NAME."),
   ]
 
-  /// A usage error, with a hint below its first line if it is about an argument too many.
+  /// A usage error, with a hint below its first line if it is about a surplus argument.
   static func withHint(_ message: String) -> String {
     guard
       let first = message.split(separator: "\n", maxSplits: 1).first,

@@ -72,7 +72,7 @@ struct DaemonConnection: Sendable {
     return answer
   }
 
-  /// The daemon that took a request and did not answer it.
+  /// The daemon that accepted a request and did not answer it.
   ///
   /// - Parameter variables: of the environment, which show whether a service may exist.
   func silent(_ variables: [String: String]) async -> SilentDaemon {

@@ -8,7 +8,7 @@ import LocalAPI
   import Darwin
 #endif
 
-/// `write` of the system; the name alone would mean the method below.
+/// `write` of the system; without a module name, it would be the method below.
 private let unistdWrite: @Sendable (Int32, UnsafeRawPointer?, Int) -> Int = { write($0, $1, $2) }
 
 /// Writing to the descriptors of this process.

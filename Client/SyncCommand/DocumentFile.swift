@@ -13,11 +13,11 @@ import Basics
   import Foundation
 #endif
 
-/// A command whose answer goes into a file, or to stdout as it is.
+/// A command whose answer is written to a file, or unchanged to stdout.
 protocol DocumentCommand: DaemonCommand {
   /// The destination; - or nil is stdout.
   var file: String? { get }
-  /// Whether a file that is there may go.
+  /// Whether an existing file may be replaced.
   var force: Bool { get }
 }
 
@@ -35,7 +35,7 @@ extension DocumentCommand {
 
 /// Documents in files.
 enum DocumentFile {
-  /// The maximum size of documents that the daemon takes and gives.
+  /// The maximum size of documents that the daemon accepts and returns.
   static let bytesMax = 256 << 20
 
   /// - Parameter input: read if the path is "-".

@@ -16,15 +16,15 @@ import QueueModel
   import Darwin
 #endif
 
-/// A message in a user's editor: it does not start meanwhile, and changes by others are merged with
-/// those of the user.
+/// A message in a user's editor: it does not start meanwhile, and others' changes are merged with
+/// the user's.
 struct EditorSession: Sendable {
   var connection: DaemonConnection
   var message: String
   var variables: [String: String]
 
-  /// How long the message is held at a time, and how often that is renewed. A command that dies lets
-  /// it go by itself.
+  /// How long the message is held at a time, and how often that is renewed. If the command dies,
+  /// the hold ends by itself.
   static let holdSeconds = 60
   static let renewal = Duration.seconds(20)
 
@@ -35,7 +35,7 @@ struct EditorSession: Sendable {
   ///   file with the text stays if the daemon refused it, and the failure names the file.
   func run() async throws -> Answer {
     let editor = try editor()
-    // A prefix that names one message now may name two when the user has finished.
+    // A prefix that is unique now may match two messages when the user has finished.
     var session = self
     session.message = try await connection.answer(to: APIRequest(.get, ["messages", message]))
       .decoded(MessageAnswer.self).id.description
@@ -46,8 +46,8 @@ struct EditorSession: Sendable {
     try await hold()
     let renewing = Task {
       while (try? await Task.sleep(for: Self.renewal)) != nil {
-        // One that fails is followed by the next. One that is under way is waited for, not broken
-        // off: the daemon could come to it behind the release.
+        // A failed renewal is followed by the next one. A renewal on its way is awaited, not
+        // cancelled: the daemon could process it after the release.
         await Task { try? await hold() }.value
       }
     }
@@ -68,7 +68,7 @@ struct EditorSession: Sendable {
     do {
       try await Self.wait(for: editor, on: file.path)
       var content = try file.text()
-      // Editors end the last line, whether the text did or not.
+      // Editors add a line end to the last line, even if the text had none.
       if !shown.content.hasSuffix("\n"), content.hasSuffix("\n") { content.removeLast() }
       let answer = try await connection.answer(
         to: APIRequest(
@@ -107,7 +107,7 @@ struct EditorSession: Sendable {
         .put, ["messages", message, "hold"], body: HoldRequest(seconds: Self.holdSeconds)))
   }
 
-  /// A failure here ends by itself with the hold.
+  /// After a failure here, the hold ends by itself.
   private func release(after renewing: Task<Void, Never>) async {
     renewing.cancel()
     await renewing.value
@@ -130,9 +130,9 @@ struct EditorSession: Sendable {
     }
   }
 
-  /// - Returns: 0 if it ended well.
+  /// - Returns: 0 if it succeeded.
   private static func run(_ editor: String, on path: String) throws -> Int32 {
-    // Ctrl-C is the editor's while it has the terminal.
+    // While the editor has the terminal, it gets Ctrl-C.
     let before = signal(SIGINT, SIG_IGN)
     defer { signal(SIGINT, before) }
     var attributes = posix_spawnattr_t()
@@ -141,7 +141,7 @@ struct EditorSession: Sendable {
     var interrupt = sigset_t()
     sigemptyset(&interrupt)
     sigaddset(&interrupt, SIGINT)
-    // It is ignored here, and would be by all that the editor starts.
+    // The signal is ignored here, so everything that the editor starts would ignore it, too.
     sigaddset(&interrupt, SIGPIPE)
     posix_spawnattr_setsigdefault(&attributes, &interrupt)
     posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF))

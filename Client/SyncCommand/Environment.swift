@@ -15,12 +15,12 @@ import QueueModel
   import Darwin
 #endif
 
-/// `read` of the system; the name alone would mean a property below.
+/// `read` of the system; without a module name, it would be a property below.
 private let readBytes: @Sendable (Int32, UnsafeMutableRawPointer?, Int) -> Int = {
   read($0, $1, $2)
 }
 
-/// The surroundings of a command; tests make their own.
+/// The environment of a command; tests make their own.
 struct Environment: Sendable {
   var variables: [String: String]
   var input: StandardInput
@@ -44,7 +44,7 @@ struct Environment: Sendable {
     DescriptorWriter.writeLine($0, to: STDERR_FILENO)
   }
 
-  /// That of this process.
+  /// The environment of this process.
   static func current() -> Environment {
     let variables = ProcessInfo.processInfo.environment
     let isAtTerminal = isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1
@@ -65,7 +65,7 @@ struct Environment: Sendable {
     return readLine().map { $0.trimmedOfWhitespace() }
   }
 
-  /// Only a clear yes is one; the end of the input is a no.
+  /// Only a clear yes counts; the end of the input counts as no.
   private static func confirmAtTerminal(_ text: String) -> Bool {
     guard DescriptorWriter.write("\(text) [y/N] ", to: STDERR_FILENO) else { return false }
     return ["y", "yes"].contains(readLine()?.lowercased())
@@ -81,7 +81,7 @@ struct Environment: Sendable {
       width: isTerminal ? screenSize(variables).columns : nil, hasColour: hasColour, now: Date())
   }
 
-  /// The session that commands mean which name none.
+  /// The session for commands that name none.
   var session: String? {
     variables["COSPOOL_SESSION"].flatMap { $0.isEmpty ? nil : $0 }
   }
@@ -95,7 +95,7 @@ struct Environment: Sendable {
       "HOME is not set, so there is no default data directory. Give --data DIR.")
   }
 
-  /// To the daemon of a data directory.
+  /// A connection to the daemon of a data directory.
   func connection(_ dataDirectory: String) -> DaemonConnection {
     DaemonConnection(dataDirectory: dataDirectory, variables: variables)
   }
@@ -128,7 +128,7 @@ struct Environment: Sendable {
 
 /// The content of stdin, read only if an argument is "-".
 struct StandardInput: Sendable {
-  /// More cannot be a message, however much of it is white space.
+  /// A longer text cannot be a message, no matter how much of it is white space.
   static let bytesMax = 16 << 20
 
   var read: @Sendable () throws -> [UInt8]

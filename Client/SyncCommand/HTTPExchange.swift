@@ -17,7 +17,7 @@ struct HTTPExchange: Sendable {
   }
 
   var socketPath: String
-  /// Of an agent's turn.
+  /// The token of an agent's turn.
   var token: String?
   var answerBytesMax: Int
 
@@ -29,7 +29,7 @@ struct HTTPExchange: Sendable {
     case timedOut
     case answerTooLarge
     case notHTTP
-    /// It answered that it does not serve this now.
+    /// It answered that it is not ready.
     case refused(status: Int)
   }
 
@@ -150,8 +150,8 @@ struct HTTPExchange: Sendable {
     let head = HTTPRequestHead(
       version: .http1_1, method: HTTPMethod(rawValue: request.method.rawValue),
       uri: "/v1/\(request.path)", headers: headers)
-    // In one piece: the daemon answers and closes as soon as it has read the last byte, and a
-    // part that is written after that would find the connection closed.
+    // The request is written in one piece. The daemon answers and closes as soon as it has read the
+    // last byte, so a later part would find the connection closed.
     let parts: [HTTPClientRequestPart?] = [
       .head(head), body.map { .body(.byteBuffer($0)) }, .end(nil),
     ]
@@ -183,7 +183,7 @@ struct HTTPExchange: Sendable {
 /// The process that listens on a Unix socket, in the system's layout: unix(7), `SO_PEERCRED`,
 /// `struct ucred`.
 struct ListeningProcess: Equatable, Sendable {
-  /// Its number among the processes that this one sees; 0 if it is none of them, as beyond a
+  /// Its number among the processes that this one sees; 0 if it is not among them, as outside a
   /// container.
   var id: pid_t = 0
   var user: uid_t = 0

@@ -15,7 +15,7 @@ struct LaterOptions: ParsableArguments {
     if at != nil, `in` != nil { throw ValidationError("Give --at or --in, not both.") }
   }
 
-  /// The time as requests have it; nil if no option was given.
+  /// The time in the form of requests; nil if no option was given.
   ///
   /// - Throws: `CommandFailure` if it cannot be read, has passed, or is more than a year ahead.
   func later(now: Date = .now, zone: TimeZone = .current) throws -> String? {
@@ -57,7 +57,8 @@ enum LaterTime {
       throw unreadable(text)
     }
     (time.year, time.month, time.day) = (day[0], day[1], day[2])
-    // A day that no month has is none; an hour that summer time leaves out is the one behind it.
+    // A day that its month does not have is invalid. An hour that summer time skips means the next
+    // one.
     guard time.month.map({ (1...12).contains($0) }) == true,
       let month = calendar.date(from: DateComponents(year: day[0], month: day[1])),
       calendar.range(of: .day, in: .month, for: month)?.contains(day[2]) == true,
@@ -66,7 +67,7 @@ enum LaterTime {
     return try checked(date, text, now)
   }
 
-  /// So long from now: numbers with `d`, `h`, `m` and `s`.
+  /// A time from now: numbers with `d`, `h`, `m` and `s`.
   static func date(in text: String, now: Date) throws(CommandFailure) -> Date {
     let units: [Character: Double] = ["d": 86_400, "h": 3_600, "m": 60, "s": 1]
     var seconds = 0.0
@@ -111,11 +112,11 @@ enum LaterTime {
 
   private static func unreadable(_ text: String) -> CommandFailure {
     .usage(
-      "\"\(text)\" is no time. Write a time of day (02:00), a date and a time (2026-12-01 02:00), or a "
+      "\"\(text)\" is not a time. Write a time of day (02:00), a date and a time (2026-12-01 02:00), or a "
         + "time with its zone (2026-12-01T02:00:00Z).")
   }
 
   private static func unreadable(duration text: String) -> CommandFailure {
-    .usage("\"\(text)\" is no duration. Write numbers with d, h, m or s: 90m, 3h, 1d12h.")
+    .usage("\"\(text)\" is not a duration. Write numbers with d, h, m or s: 90m, 3h, 1d12h.")
   }
 }

@@ -24,7 +24,7 @@ enum NewFile {
         exitCode: ExitStatus.failed)
     }
     var number: Int32? = DescriptorWriter.write(text, to: file) ? nil : errno
-    // Some disks say only now that they are full.
+    // Some disks report only now that they are full.
     if close(file) != 0, number == nil { number = errno }
     guard let number else { return }
     unlink(path)

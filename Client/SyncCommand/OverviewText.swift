@@ -8,7 +8,7 @@ enum OverviewText {
       return "no sessions yet. To start one: cospool send -s NAME \"what to do\"\n\n"
         + devices(overview.sync, style: style)
     }
-    // Sessions that need their user come first, those that rest last.
+    // Sessions that need their user come first, inactive ones last.
     let order = SessionAnswer.Standing.allCases
     let rank: (SessionAnswer) -> Int = { session in
       session.standing.flatMap { order.firstIndex(of: $0) } ?? order.count

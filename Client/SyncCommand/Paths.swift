@@ -8,7 +8,7 @@ import Basics
 
 /// Paths as a user types them.
 enum Paths {
-  /// The path from the root on, `.` and `..` resolved against the working directory.
+  /// The absolute path, with `.` and `..` resolved against the working directory.
   static func absolute(_ path: String) -> String {
     let whole =
       path.hasPrefix("/") ? path : FileManager.default.currentDirectoryPath + "/" + path
@@ -19,8 +19,8 @@ enum Paths {
     return "/" + parts.joined(separator: "/")
   }
 
-  /// `--data` for a data directory if it is another than the usual one, also for a process with
-  /// another environment.
+  /// `--data` for a data directory that is not the default one, also for a process with a different
+  /// environment.
   static func dataOption(_ directory: String, _ variables: [String: String]) -> [String] {
     let usual = DataPath.device.resolve(option: nil, environment: variables)
     return usual.map(absolute) == directory && variables["COSPOOL_DATA"] == nil
@@ -32,8 +32,9 @@ enum Paths {
     URL(fileURLWithPath: absolute(path)).resolvingSymlinksInPath().path(percentEncoded: false)
   }
 
-  /// A project as sessions have it: a path relative to this folder becomes absolute, for other
-  /// devices and later folders. A plain name, and a path that begins with `~`, stay as they are.
+  /// A project in the form that sessions have: a path relative to this folder becomes absolute, for
+  /// other devices and later folders. A plain name, and a path that begins with `~`, stay as they
+  /// are.
   static func project(_ path: String) -> String {
     let isRelative =
       path == "." || path == ".." || path.contains("/") && path.first != "/" && path.first != "~"

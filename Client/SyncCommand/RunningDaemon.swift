@@ -8,8 +8,7 @@ import Basics
   import Darwin
 #endif
 
-/// The data that a daemon of any version reports: the rest of its status may have had another form
-/// then.
+/// The data that a daemon of any version reports: the rest of its status may have a different form.
 struct RunningDaemon: Decodable, Equatable, Sendable {
   struct Process: Decodable, Equatable, Sendable {
     var version: String
@@ -18,7 +17,7 @@ struct RunningDaemon: Decodable, Equatable, Sendable {
 
   var daemon: Process
 
-  /// - Parameter seconds: how long it may take to answer.
+  /// - Parameter seconds: the time limit of the answer.
   static func of(
     _ connection: DaemonConnection, within seconds: Double = APIRequest.timeoutSecondsDefault
   ) async throws -> Process {
@@ -27,8 +26,8 @@ struct RunningDaemon: Decodable, Equatable, Sendable {
     return try await connection.answer(to: request).decoded(Self.self).daemon
   }
 
-  /// The same, if the number that it reports is its number among the processes here, and it is this
-  /// user's: one that may be stopped.
+  /// The same, if its reported number is its number among the processes here, and it belongs to
+  /// this user: a process that may be stopped.
   ///
   /// - Throws: `CommandFailure` if it runs in another container, or is another user's.
   static func here(_ connection: DaemonConnection) async throws -> Process {

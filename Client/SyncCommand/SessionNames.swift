@@ -3,14 +3,14 @@ import Basics
 import LocalAPI
 import QueueModel
 
-/// A command that names sessions. A user may do that by id, by name, or by the beginning of either;
-/// the daemon takes only ids.
+/// A command that names sessions. A user may use the id, the name, or the beginning of either; the
+/// daemon accepts only ids.
 protocol SessionNaming: DaemonCommand {
   /// Replaces the user's words by ids.
   mutating func lookUp(in names: SessionNames) throws
 }
 
-/// The session a command is about.
+/// The session that a command is about.
 struct SessionOption: ParsableArguments {
   @Option(
     name: [.customShort("s"), .customLong("session")],
@@ -19,7 +19,7 @@ struct SessionOption: ParsableArguments {
         + "one whose project this folder is.", valueName: "session"), completion: .sessions)
   var name: String?
 
-  /// Whether the environment or the folder named it, and not the user who typed the command.
+  /// Whether the environment or the folder named it, instead of the user who typed the command.
   var isGuessed = false
 
   private enum CodingKeys: CodingKey {
@@ -47,7 +47,7 @@ extension SessionCommand {
 /// The sessions that the daemon knows, to find one by a user's words.
 struct SessionNames: Sendable {
   var sessions: [SessionAnswer]
-  /// Those of terminals that were closed.
+  /// The sessions of terminals that were closed.
   var closed: Set<SessionID> = []
   /// The default of the session option, which precedes the folder's.
   var named: String?
@@ -67,7 +67,7 @@ struct SessionNames: Sendable {
     }
   }
 
-  /// The same of an option that may be left out.
+  /// The same for an option that may be omitted.
   func id(ofOption text: String?) throws -> String {
     if let text = text ?? named { return try id(of: text) }
     guard let session = sessionOfFolder else {
@@ -81,7 +81,7 @@ struct SessionNames: Sendable {
   /// The sessions that a word names: by id, by name, or by the beginning of one.
   func match(_ text: String) -> NameMatch<SessionAnswer> { match(text, .ofIDsAndNames) }
 
-  /// The same without beginnings.
+  /// The same, but without beginnings.
   func wholeMatch(_ text: String) -> NameMatch<SessionAnswer> { match(text, .none) }
 
   private func match(
@@ -93,7 +93,8 @@ struct SessionNames: Sendable {
     return .one(only)
   }
 
-  /// The only open one of several: each terminal in a folder leaves a session of the folder's name.
+  /// The only open one of several: each terminal in a folder leaves a session with the folder's
+  /// name.
   private func onlyOpen(_ sessions: [SessionAnswer]) -> SessionAnswer? {
     let open = sessions.filter { !closed.contains($0.id) || $0.waiting > 0 }
     return open.count == 1 ? open[0] : nil
@@ -121,7 +122,7 @@ struct SessionNames: Sendable {
     return found.count == 1 ? found[0].id : onlyOpen(found)?.id
   }
 
-  /// Shows what can be typed for each of them alone: its name, or the shortest prefix of its id.
+  /// Shows a unique word for each of them: its name, or the shortest prefix of its id.
   func ambiguous(_ text: String, _ found: [SessionAnswer]) -> CommandFailure {
     let lines = found.prefix(10).map { session in
       var words = [typed(for: session)]

@@ -11,7 +11,7 @@ import Synchronization
 
 /// Signals of this process as streams, in place of their usual effect.
 enum Signals {
-  /// A source without a reference stops; these are kept as long as the process lives.
+  /// A source without a reference stops, so these are kept while the process lives.
   private static let sources = Mutex<[any DispatchSourceSignal]>([])
 
   static func stream(of numbers: [Int32]) -> AsyncStream<Void> {

@@ -6,7 +6,7 @@
   import Darwin
 #endif
 
-/// A daemon whose socket takes connections, but that does not answer: it hangs, or was stopped
+/// A daemon whose socket accepts connections, but that does not answer: it hangs, or was stopped
 /// (SIGSTOP).
 struct SilentDaemon: Equatable, Sendable {
   /// Its number among the processes here; nil if the system does not show it.
@@ -27,8 +27,8 @@ struct SilentDaemon: Equatable, Sendable {
     "a daemon exists" + (process.map { ", process \($0)," } ?? "") + " but does not answer"
   }
 
-  /// `cospool service restart` would wait for its answer, too, and a stopped process takes no other
-  /// signal. Changes that it acknowledged are on the disk.
+  /// `cospool service restart` would wait for its answer, too, and a stopped process handles no
+  /// other signal. Changes that it acknowledged are on the disk.
   var fix: String {
     let again = "Try again in a minute. If that does not help, "
     guard let start else {

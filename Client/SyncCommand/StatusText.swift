@@ -75,7 +75,7 @@ enum StatusText {
   private static func devices(of sync: SyncAnswer) -> [FieldText.Field] {
     sync.devices.enumerated().map { index, device in
       let connection = device.connected ? "connected" : "offline"
-      // After every change a connected device takes a moment.
+      // After every change, a connected device needs a moment.
       let seen =
         device.seenEverything ? "has everything" : device.connected ? "catching up" : "behind"
       // Without a connection, this is the server's last report.
@@ -84,7 +84,7 @@ enum StatusText {
     }
   }
 
-  /// Whether others on the way can read the data that go to a server.
+  /// Whether others can read the data on its way to a server.
   private static func isReadable(_ server: String) -> Bool {
     server.hasPrefix("ws://")
       && !["127.", "localhost:", "[::1]"].contains { server.dropFirst(5).hasPrefix($0) }

@@ -13,12 +13,12 @@ import LocalAPI
   import Foundation
 #endif
 
-/// How text for people is laid out.
+/// The layout of text for users.
 struct TextStyle: Sendable {
   /// The terminal's columns; nil if the length of lines is not limited.
   var width: Int?
   var hasColour: Bool
-  /// Ages are counted from here.
+  /// The time from which ages are counted.
   var now: Date
 
   /// The same in milliseconds since 1970.
@@ -44,7 +44,7 @@ struct TextStyle: Sendable {
     return age(date)
   }
 
-  /// The seconds that have passed since an ISO 8601 time; nil if the text is none.
+  /// The seconds that have passed since an ISO 8601 time; nil if the text is not a time.
   func seconds(since timestamp: String) -> Double? {
     let format = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
     return (try? format.parse(timestamp)).map(now.timeIntervalSince)
@@ -62,7 +62,7 @@ struct TextStyle: Sendable {
       + "\(padded(local.tm_hour)):\(padded(local.tm_min)):\(padded(local.tm_sec))"
   }
 
-  /// The same of a time that has not come; nil if it has, or the text is none.
+  /// The same for a time in the future; nil if it has passed, or the text is not a time.
   func coming(_ timestamp: String) -> String? {
     seconds(since: timestamp).flatMap { $0 < 0 ? localTime(timestamp) : nil }
   }
@@ -108,7 +108,7 @@ struct TextStyle: Sendable {
     return shown.isEmpty ? "0s" : shown.map { "\($0.0)\($0.1)" }.joined(separator: " ")
   }
 
-  /// Text on one line, with nothing in it that could steer a terminal.
+  /// Text on one line, without anything that could control a terminal.
   static func line(_ text: String) -> String {
     var line = ""
     var isAfterSpace = true
@@ -125,10 +125,10 @@ struct TextStyle: Sendable {
     return line
   }
 
-  /// Text with its line breaks and tabs, with nothing else in it that could steer a terminal.
+  /// Text with its line breaks and tabs, without anything else that could control a terminal.
   static func block(_ text: String) -> String {
     var block = ""
-    // A carriage return that ends a line does nothing more.
+    // A carriage return at the end of a line has no other effect.
     for scalar in text.replacing("\r\n", with: "\n").unicodeScalars {
       let isKept = scalar == "\n" || scalar == "\t" || !isHarmful(scalar)
       block.unicodeScalars.append(isKept ? scalar : "\u{FFFD}")
@@ -157,7 +157,7 @@ struct TextStyle: Sendable {
     return width == nil ? text : TextStyle.json(text)
   }
 
-  /// Control characters, and those that turn the direction of the text around them.
+  /// Control characters, and those that change the direction of the text around them.
   private static func isHarmful(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.value {
     case 0..<0x20, 0x7F..<0xA0, 0x2028...0x202E, 0x2066...0x2069: true
@@ -165,7 +165,7 @@ struct TextStyle: Sendable {
     }
   }
 
-  /// The text cut to so many columns, with an ellipsis if something is left out.
+  /// The text cut to this many columns, with an ellipsis if a part is omitted.
   static func cut(_ text: String, toColumns limit: Int) -> String {
     guard CharacterWidth.columns(text) > limit else { return text }
     guard limit > 0 else { return "" }
@@ -180,7 +180,7 @@ struct TextStyle: Sendable {
     return kept + "…"
   }
 
-  /// The text in lines of at most so many columns, broken at spaces if there are any.
+  /// The text in lines of at most this many columns, broken at spaces if there are any.
   static func wrapped(_ text: String, toColumns limit: Int) -> [String] {
     var lines: [String] = []
     var line = ""
@@ -203,8 +203,8 @@ struct TextStyle: Sendable {
     return lines + [line]
   }
 
-  /// Text from right to left kept to its own place, so that a terminal that reverses it leaves the
-  /// columns beside it where they are (UAX 9, isolates).
+  /// Keeps right-to-left text in its own place: a terminal that reverses it must not move the
+  /// columns beside it (UAX 9, isolates).
   func isolated(_ text: String) -> String {
     width != nil && CharacterWidth.hasRightToLeft(text) ? "\u{2068}\(text)\u{2069}" : text
   }

@@ -1,4 +1,4 @@
-/// A table for people that fits the terminal.
+/// A table for users that fits the terminal.
 ///
 /// Columns are as wide as they need. If the terminal is too narrow for that, optional columns are
 /// left out, the least important first, until the last one has room. Then the widest ones shrink,
@@ -10,7 +10,7 @@ struct TextTable {
     var colour: TextStyle.Colour?
 
     init(_ text: String, _ colour: TextStyle.Colour? = nil) {
-      // Whatever comes in, a cell is one line.
+      // A cell is one line, whatever its content.
       self.text = TextStyle.line(text)
       self.colour = colour
     }
@@ -20,23 +20,24 @@ struct TextTable {
     var title: String
     /// Aligned at the right.
     var isNumber = false
-    /// Left out if there is no room, the highest first; nil: never. An optional column is also left
-    /// out if it is empty in all rows.
+    /// Omitted if there is no room, the highest number first; nil means never. An optional column
+    /// is also omitted if it is empty in all rows.
     var goes: Int?
-    /// Its text is typed or copied into other commands, and so is whole if there is any room.
+    /// Its text is typed or copied into other commands, so it is cut only if there is no room at
+    /// all.
     var isName = false
   }
 
   var columns: [Column]
   var rows: [[Cell]] = []
 
-  /// No column but the last and those of names takes more than this.
+  /// The maximum width of a column, except for the last one and those of names.
   static let columnWidthMax = 32
-  /// A column shrinks to this.
+  /// The minimum width of a column.
   static let columnWidthMin = 6
-  /// The most columns of a cell without a terminal.
+  /// The maximum width of a cell without a terminal.
   static let cellWidthMax = 400
-  /// The last column gets so many columns of the terminal before others may stay.
+  /// The width that the last column gets before other columns may stay.
   static let lastWidthMin = 16
   private static let gap = 2
 
@@ -44,7 +45,7 @@ struct TextTable {
     self.columns = columns
   }
 
-  /// A table all of whose columns stay.
+  /// A table that keeps all columns.
   init(_ titles: [String], numbers: Set<Int> = [], names: Set<Int> = []) {
     columns = titles.enumerated().map {
       Column(title: $1, isNumber: numbers.contains($0), isName: names.contains($0))
@@ -78,7 +79,7 @@ struct TextTable {
     }.joined(separator: "\n")
   }
 
-  /// The columns that have something to show and find room.
+  /// The columns that are not empty and have room.
   private func shownColumns(natural: [Int], width: Int?) -> [Int] {
     var shown = columns.indices.filter { column in
       columns[column].goes == nil || rows.isEmpty || rows.contains { !$0[column].text.isEmpty }

@@ -47,7 +47,7 @@ extension APIHandlers {
     }
   }
 
-  /// Keeps the bytes that a request brings or names.
+  /// Stores the bytes that a request contains or names.
   func kept(_ body: AttachmentRequest, _ context: Context) async throws -> Attachment {
     let (source, name) = try checked(body, context)
     let bytes =
@@ -64,7 +64,7 @@ extension APIHandlers {
     case file(URL)
   }
 
-  /// Checks what can be checked of a file before it is read and kept.
+  /// Checks a file, as far as possible before it is read and stored.
   @discardableResult
   func checked(
     _ body: AttachmentRequest, _ context: Context
@@ -88,7 +88,7 @@ extension APIHandlers {
       }
       try checkNamesFiles(context)
       let named = URL(filePath: path)
-      // The properties of a link are not those of its file.
+      // The properties of a link differ from those of its file.
       let url = named.resolvingSymlinksInPath()
       guard !isOfDaemon(url) else { throw APIProblem.fileOfDaemon }
       (source, name) = (.file(url), body.name ?? named.lastPathComponent)
@@ -96,7 +96,7 @@ extension APIHandlers {
     default:
       throw APIProblem.badRequest("Give exactly one of data and path.")
     }
-    // The hash and the detected type come later, and are always right.
+    // The hash and the detected type are added later, and are always valid.
     if let hash = ContentHash(bytes: [UInt8](repeating: 0, count: 32)) {
       _ = try Attachment(
         hash: hash, name: name, mediaType: body.mediaType ?? "application/octet-stream",

@@ -66,7 +66,7 @@ extension APIHandlers {
     }
   }
 
-  /// How long a message waits for its editor, who renews it.
+  /// How long a message waits for its editor, which renews that time.
   static let holdSeconds = 60
   static let holdSecondsMax = 3_600
 
@@ -108,12 +108,12 @@ extension APIHandlers {
     }
   }
 
-  /// Gives the turn of a device that is away up, and makes another one the host.
+  /// Gives up the turn of an absent device, and makes another device the host.
   private func takeOver(_ session: SessionID, for device: String) async throws -> HostAnswer {
     guard client.workspace().session(session) != nil else {
       throw QueueError.sessionNotFound(id: session.rawValue)
     }
-    // Before anything is decided: a name that is unknown changes nothing.
+    // Checked before any decision: an unknown name changes nothing.
     _ = try self.device(named: device)
     guard let turn = await client.execution.turnAtWork(in: session) else {
       throw APIProblem.noTurn(in: session)
@@ -172,7 +172,7 @@ extension APIHandlers {
   private func device(named text: String) throws -> DeviceID {
     if text == "this" { return client.deviceID }
     let devices = devices()
-    // Devices name themselves.
+    // Devices choose their own names.
     let found = NameMatch(
       text, among: devices, id: { $0.id }, name: { $0.name }, names: .own
     ).all
@@ -192,7 +192,7 @@ extension APIHandlers {
 }
 
 extension APIProblem {
-  /// The server, which alone decides it, could not be asked or did not answer.
+  /// Only the server decides it, but could not be asked or did not answer.
   fileprivate static func serverNeeded(_ reason: String) -> APIProblem {
     APIProblem(
       .serviceUnavailable, code: "unreachable",

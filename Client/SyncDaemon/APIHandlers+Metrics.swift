@@ -7,7 +7,7 @@ import QueueModel
 import SyncClient
 
 extension APIHandlers {
-  // MARK: - Numbers
+  // MARK: - Metrics
 
   func addMetricsRoutes(to api: RouterGroup<Context>) {
     api.get("metrics") { _, _ in
@@ -20,8 +20,7 @@ extension APIHandlers {
   }
 }
 
-/// The daemon's numbers. They are all looked up when they are requested; nothing is counted for
-/// them in the meantime.
+/// The daemon's metrics. All of them are computed on request; nothing is counted in the meantime.
 private struct DeviceMetrics {
   let client: QueueClient
   let status: StatusAnswer

@@ -4,7 +4,7 @@ import LocalAPI
 import QueueModel
 import SyncClient
 
-/// Everything at a glance, and the messages of all sessions.
+/// The overview, and the messages of all sessions.
 extension APIHandlers {
   func addOverviewRoutes(to api: RouterGroup<Context>) {
     api.get("overview") { _, _ in
@@ -50,7 +50,7 @@ extension APIHandlers {
         exitCode: ExitStatus.usage)
     }
     return try sessions.compactMap { session in
-      // The latest first, as in the log.
+      // The latest come first, as in the log.
       let over = workspace.finishedMessages(of: session.id).filter(isWanted)
         .sorted { ($0.createdAt, $0.id) > ($1.createdAt, $1.id) }
       guard !over.isEmpty || isNamed else { return nil }
@@ -82,7 +82,7 @@ extension APIHandlers {
   /// Why no message of a session's queue starts, if nothing else in the queue shows the reason.
   func obstacle(of session: SessionID) async throws -> String? {
     guard let view = client.workspace().session(session) else { return nil }
-    // An agent that works at a person's prompt holds the queue up, too.
+    // An agent that works on a user's own prompt blocks the queue, too.
     if let obstacle = await client.execution.obstacles(of: [session])[session] {
       return try words(for: obstacle, of: view, client.syncStatus())
     }
@@ -121,7 +121,7 @@ extension APIHandlers {
       return (.unhosted, "not assigned to a device: cospool session host \(quoted(view)) this")
     }
     if let obstacle { return (obstacle.standing, try words(for: obstacle, of: view, sync)) }
-    // Whatever device runs it, any can settle it.
+    // Any device can settle it, whichever device runs it.
     if client.workspace().waitsForChoice(next.id) {
       return (.merged, try words(for: .merged, of: view, sync))
     }
@@ -141,7 +141,7 @@ extension APIHandlers {
     return (.waiting, try words(for: .notBefore(time), of: view, sync))
   }
 
-  /// A turn that may still run at a device that is away or no longer the host; nil if there is
+  /// A turn that may still run on a device that is absent or no longer the host; nil if there is
   /// none.
   private func turnOfAbsent(
     in view: SessionView, isExecuting: Bool, _ elsewhere: TurnElsewhere?, _ sync: SyncStatus
@@ -167,7 +167,7 @@ extension APIHandlers {
       session.name.contains(where: \.isWhitespace) ? session.id.rawValue : session.name)
   }
 
-  /// Why nothing of a session starts here, and what mends it.
+  /// Why nothing of a session starts here, and the remedy.
   func words(
     for obstacle: StartObstacle, of session: SessionView, _ sync: SyncStatus
   ) throws -> String? {

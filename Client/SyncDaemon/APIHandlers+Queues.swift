@@ -110,7 +110,7 @@ extension APIHandlers {
   func send(
     _ body: SendRequest, to session: SessionID, _ context: Context
   ) async throws -> SentAnswer {
-    // A message that is refused, for its text or one of its files, must not leave files behind.
+    // A message that is refused because of its text or a file must not leave files behind.
     let files = body.attachments ?? []
     guard files.count <= Limits.messageAttachmentsMax else {
       throw QueueError.limitReached(
@@ -130,7 +130,7 @@ extension APIHandlers {
         .send(command), isOfPerson: !command.byAgent
       ).notice
     else {
-      // Sent before, and withdrawn since: report its state.
+      // It was sent before and withdrawn since: report its state.
       let view = try client.workspace().message(command.id)
       return SentAnswer(
         id: view.id, session: view.session, status: view.status, position: view.position, count: 0)
@@ -161,7 +161,7 @@ extension APIHandlers {
     guard let time = ZonedTime.milliseconds(text) else {
       throw APIProblem(
         .unprocessableContent, code: "invalidTime",
-        message: "\"\(text)\" is no ISO 8601 time: write it as 2026-11-30T02:00:00Z.",
+        message: "\"\(text)\" is not an ISO 8601 time: write it as 2026-11-30T02:00:00Z.",
         exitCode: ExitStatus.usage)
     }
     return time
@@ -237,7 +237,7 @@ extension APIHandlers {
     }
   }
 
-  /// Withdraws messages, and says of each whether that was in time.
+  /// Withdraws messages, and reports for each whether that was in time.
   private func cancel(_ ids: [MessageID]) async throws -> ReceiptAnswer {
     let (receipt, outcomes) = try await client.queues.cancel(ids)
     var answer = ReceiptAnswer(receipt)
@@ -248,13 +248,13 @@ extension APIHandlers {
     return answer
   }
 
-  /// Withdraws all that waits; what an agent works on stays.
+  /// Withdraws all waiting messages; a message that an agent works on stays.
   private func clear(_ session: SessionID) async throws -> ReceiptAnswer {
-    // One that starts in between does not wait any more.
+    // A message that starts in between no longer waits.
     while true {
       let waiting = try client.workspace().messageQueue(session).messages
         .filter { $0.status != .running }.map(\.id)
-      // Only a merge can bring together more messages than one command may name.
+      // Only a merge can collect more messages than one command may name.
       guard !waiting.isEmpty, waiting.count <= Limits.batchMax else {
         return ReceiptAnswer(try await client.perform(.clear(session)))
       }
@@ -266,7 +266,7 @@ extension APIHandlers {
     }
   }
 
-  /// A message as it is now, with what an editor needs to save against it.
+  /// A message in its present state, with the data that an editor needs for saving.
   func snapshot(of id: MessageID) throws -> MessageAnswer {
     var answer = MessageAnswer(try client.workspace().message(id), namesSession: true)
     answer.base = try client.contentVersion(of: id).description
@@ -294,7 +294,7 @@ extension APIHandlers {
 }
 
 extension SendRequest {
-  /// The id given, or a fresh one.
+  /// The given id, or a fresh one.
   func messageID() throws -> MessageID {
     guard let id else { return .random() }
     guard let parsed = MessageID(id) else {

@@ -23,7 +23,7 @@ struct APIContext: RequestContext {
   }
 }
 
-/// The routes of the local API, version 1. README.md of this folder lists them for people.
+/// The routes of the local API, version 1. README.md of this folder lists them for readers.
 struct APIHandlers: RouteHandlers {
   var client: QueueClient
   var settings: SettingsStore
@@ -83,13 +83,13 @@ struct APIHandlers: RouteHandlers {
     addMetricsRoutes(to: api)
   }
 
-  // MARK: - Device, sync, and the whole
+  // MARK: - Device, sync and overview
 
   private func addDeviceRoutes(to api: RouterGroup<Context>) {
     api.get("openapi.json") { _, _ in CanonicalJSON.response(APIDescription.document) }
     api.get("status") { _, context in
       let status = try await status()
-      // To set its settings right is the person's.
+      // Correcting its settings is the user's task.
       guard context.agent != nil else { return CanonicalJSON.response(status) }
       return CanonicalJSON.response(status.naming { mayName($0, context) })
     }

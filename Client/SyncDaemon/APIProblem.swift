@@ -7,7 +7,7 @@ import NIOCore
 import QueueModel
 import SyncClient
 
-/// A refusal in the local API's words: HTTP status, stable code, and what the CLI exits with.
+/// A refusal of the local API: HTTP status, stable code, and the exit code of the command line.
 struct APIProblem: Error, Equatable {
   var status: HTTPResponse.Status
   var code: String
@@ -16,7 +16,7 @@ struct APIProblem: Error, Equatable {
   var candidates: [String]?
   /// The state that conflicts with the request.
   var current: CurrentAnswer?
-  /// The methods that the path has.
+  /// The methods of the path.
   var allowed: [String] = []
 
   init(
@@ -30,7 +30,7 @@ struct APIProblem: Error, Equatable {
     self.candidates = candidates
   }
 
-  /// The request is not what the route takes.
+  /// The route does not accept the request.
   static func badRequest(_ message: String) -> APIProblem {
     APIProblem(.badRequest, code: "badRequest", message: message, exitCode: ExitStatus.usage)
   }
@@ -130,7 +130,7 @@ struct APIProblem: Error, Equatable {
     }
   }
 
-  /// Adds the sessions that may have been meant.
+  /// Adds suggested sessions.
   mutating func suggest(_ id: String, among sessions: [String]) {
     let close = Similarity.closest(to: id, among: sessions)
     guard !close.isEmpty else { return }
@@ -198,19 +198,20 @@ enum CanonicalJSON {
     return try encoder.encode(value)
   }
 
-  /// The same with the names of sessions beside their ids.
+  /// The same, with the names of sessions beside their ids.
   static func answer(_ value: some Encodable) throws -> Data {
     let json = try data(value)
     return AnswerNames.current?.added(to: json) ?? json
   }
 
   static func response(_ value: some Encodable, status: HTTPResponse.Status = .ok) -> Response {
-    // Every answer is made of strings, whole numbers and switches, which JSON can always hold.
+    // Every answer consists of strings, whole numbers and switches, which JSON can always
+    // represent.
     guard let data = try? answer(value) else { return Response(status: .internalServerError) }
     return response(data, status)
   }
 
-  /// A document, which has the fields of its format and no others.
+  /// A document, which has exactly the fields of its format.
   static func document(_ value: some Encodable) -> Response {
     guard let data = try? data(value) else { return Response(status: .internalServerError) }
     return response(data, .ok)

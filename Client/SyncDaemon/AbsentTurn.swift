@@ -2,7 +2,7 @@ import LocalAPI
 import QueueModel
 import SyncClient
 
-/// A turn that may still run at a device that is away or no longer the host.
+/// A turn that may still run on a device that is absent or no longer the host.
 struct AbsentTurn {
   var host: DeviceID
   /// This device.
@@ -12,7 +12,7 @@ struct AbsentTurn {
   var elsewhere: TurnElsewhere?
   var sync: SyncStatus
 
-  /// Which device has it and how to continue without it; nil if it is only known to run.
+  /// The device that has it, and how to continue without that; nil if it is only known to run.
   ///
   /// - Parameter quoted: the session, quoted for a shell.
   func words(for quoted: String) -> String? {
@@ -21,7 +21,7 @@ struct AbsentTurn {
     let since = time.map { " since \(LocalTime.words($0))" } ?? ""
     let absence: String
     if host == own {
-      // The server means a store that this device had before, or a copy of it.
+      // The server refers to an earlier store of this device, or to a copy of it.
       guard let elsewhere else { return nil }
       guard elsewhere.awaySince != nil else { return "another program of this device works on it" }
       absence = "this device has lost its records\(since)"
@@ -49,7 +49,7 @@ extension SyncStatus {
 }
 
 extension MessageAnswer {
-  /// Says of a message that was stopped whether the device that has it is away, as far as is known.
+  /// For a stopped message, adds whether the device that has it is absent, as far as that is known.
   mutating func noteAbsence(in session: SessionID?, of client: QueueClient) async {
     guard withdrawn == .stopping, let session else { return }
     let elsewhere = await client.execution.runsElsewhere()[session]

@@ -4,7 +4,7 @@ import LocalAPI
 import QueueModel
 import SyncClient
 
-/// Which agent runs a session.
+/// The agent of a session.
 struct AgentKindHandlers: RouteHandlers {
   var client: QueueClient
 

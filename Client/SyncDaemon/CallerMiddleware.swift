@@ -54,7 +54,8 @@ struct CallerMiddleware: RouterMiddleware {
     guard !takesAgentsAlone else { throw APIProblem.turnTokenUnknown }
     guard let caller = await CallingProcess.of(channel) else { return nil }
     guard caller.isOfThisUser else { throw APIProblem.foreignUser }
-    // A process that opened the connection for another one and ended does not identify the other.
+    // If a process opened the connection for another process and ended, it does not identify the
+    // other.
     guard let line = caller.lineage() else { throw APIProblem.callerGone }
     guard let trace = TurnTrace.found(in: line, ignoring: api.turns.ownTraces) else {
       if let refusal = api.turns.refusal(ofUntraced: line) { throw refusal }
@@ -67,13 +68,14 @@ struct CallerMiddleware: RouterMiddleware {
   }
 }
 
-/// Who asked for what waits for an answer: the agents that people work with, by request.
+/// The agents that users work with and that wait for an answer, by request.
 final class Askers: Sendable {
   private let agents = Mutex<[QueueModel.RequestID: AgentProcess]>([:])
-  /// How many ask in each session, and whether the first of them did so outside a turn.
+  /// The number of agents that ask in each session, and whether the first of them began outside a
+  /// turn.
   private let sessions = Mutex<[SessionID: (count: Int, isOutside: Bool)]>([:])
 
-  /// Remembers it while a request waits.
+  /// Records an agent while its request waits.
   func during<Value>(
     _ request: QueueModel.RequestID, of agent: AgentProcess?, _ body: () async throws -> Value
   ) async rethrows -> Value {
@@ -88,13 +90,13 @@ final class Askers: Sendable {
 
   /// A request of a session begins.
   ///
-  /// - Parameter isOutside: no turn was reported there, and its end will not be.
+  /// - Parameter isOutside: whether no turn was reported there, so that its end will not be,
+  ///   either.
   func begins(in session: SessionID, isOutside: Bool) {
     sessions.withLock { $0[session, default: (0, isOutside)].count += 1 }
   }
 
-  /// - Returns: whether no request of the session is open any more, and the first one began outside
-  ///   a turn.
+  /// - Returns: whether the session has no open request, and the first one began outside a turn.
   func ends(in session: SessionID) -> Bool {
     sessions.withLock { sessions in
       sessions[session]?.count -= 1
@@ -108,7 +110,7 @@ final class Askers: Sendable {
 extension APIHandlers {
   private var policy: AgentMessagePolicy { client.settings.agents.messages }
 
-  /// - Throws: if a turn of an agent may not ask for that.
+  /// - Throws: if an agent's turn may not request that route.
   func check(_ route: Route, of agent: CallingAgent, _ context: Context) throws {
     switch route.agentAccess {
     case .free, .body: return
@@ -141,18 +143,19 @@ extension APIHandlers {
         prefix: prefix, candidates: candidates.filter { isOpen($0.session) })
     case .messageIDTaken(let id):
       let taken = MessageID(id).flatMap { try? client.workspace().message($0) }
-      // As an answer already it comes without the message that is there.
+      // Like the plain answer, it does not contain the existing message.
       return taken.map { isOpen($0.session) } == true ? error : APIProblem(error, request: request)
     default: return error
     }
   }
 
+  /// - Throws: if an agent may not act in a session other than its own.
   func check(_ session: SessionID, of agent: CallingAgent) throws {
     guard session == agent.session || policy == .any else { throw APIProblem.agentNotAllowed }
   }
 
-  /// - Throws: if an agent would change a message that its user wrote, or one in another session
-  ///   than its own.
+  /// - Throws: if an agent would change a message that its user wrote, or a message in a session
+  ///   other than its own.
   func check(_ messages: [MessageID], of agent: CallingAgent) throws {
     let workspace = client.workspace()
     for id in messages {
@@ -183,7 +186,7 @@ extension APIHandlers {
     case .any: return
     case .own: throw APIProblem.agentNotAllowed
     case .ask:
-      // Who allows it sees all of it.
+      // The user who allows it sees all of it.
       guard send.text.utf8.count <= Limits.taskDetailsBytesMax, (send.attachments ?? []).isEmpty,
         (send.priority ?? "normal") == "normal"
       else { throw APIProblem.agentAsksTooMuch }
@@ -200,9 +203,9 @@ extension APIHandlers {
     }
   }
 
-  /// Bytes of the first line of a prompt that is shown of it.
+  /// The number of bytes of a prompt's first line that are shown.
   private static let summaryBytesMax = 200
-  /// Callers give a send a minute.
+  /// Callers wait a minute for a send.
   private static let agentPatienceSecondsMax = 50
 }
 

@@ -4,9 +4,9 @@ import LocalAPI
 import SyncClient
 
 /// Rules that the tables of routes leave to a request's body (`Route.BrowserAccess`,
-/// `Route.AgentAccess`): handlers call them, and do not look at callers themselves.
+/// `Route.AgentAccess`): handlers call them, and do not examine callers themselves.
 extension RouteHandlers {
-  /// - Throws: if the caller may name no file of this machine: a browser and an agent send the
+  /// - Throws: if the caller may not name a file of this machine: browsers and agents send the
   ///   bytes.
   func checkNamesFiles(_ context: Context) throws {
     guard context.browser == nil else { throw APIProblem.notOverTheWeb }

@@ -8,7 +8,7 @@ struct CallingProcess: Hashable, Sendable {
   var id: pid_t
   var user: uid_t
 
-  /// As the system lays them out: `struct ucred`.
+  /// The system's layout: `struct ucred`.
   private struct Credentials: Sendable {
     var process: pid_t = 0
     var user: uid_t = 0
@@ -32,11 +32,11 @@ struct CallingProcess: Hashable, Sendable {
     #endif
   }
 
-  /// Whether it is this user's, or root's, who may do everything anyway.
+  /// Whether it belongs to this user, or to root, which may do everything anyway.
   var isOfThisUser: Bool { user == geteuid() || user == 0 }
 
-  /// The process and those that started it, the nearest first, up to this daemon, however many they
-  /// are; nil if it has ended and left its connection to another one. Empty if the system does not
+  /// The process and those that started it, the nearest first, up to this daemon, in any number;
+  /// nil if it has ended and left its connection to another process. Empty if the system does not
   /// show processes. Linear in their number.
   func lineage() -> [(id: pid_t, stat: ProcessStat)]? {
     guard id == getpid() || CallingProcess.stat(of: id) != nil else {
@@ -47,7 +47,8 @@ struct CallingProcess: Hashable, Sendable {
     var line: [(id: pid_t, stat: ProcessStat)] = []
     var seen: Set<pid_t> = []
     var next = id
-    // A line has no cycles; numbers that the system gives out again while it is read could make one.
+    // A line of processes has no cycles, but a number that the system reuses during the reading
+    // could create one.
     while next > 1, next != getpid(), seen.insert(next).inserted,
       let stat = CallingProcess.stat(of: next)
     {

@@ -15,10 +15,10 @@ final class ConnectionEnds: Sendable {
 
   private let state = Mutex(State())
 
-  /// How many requests wait.
+  /// The number of waiting requests.
   var count: Int { state.withLock { $0.actions.values.reduce(0) { $0 + $1.count } } }
 
-  /// How many connections are watched.
+  /// The number of watched connections.
   var connections: Int { state.withLock { $0.actions.count } }
 
   /// Waits, and runs an action if the connection closes meanwhile.

@@ -3,7 +3,7 @@ import LocalAPI
 import QueueModel
 import SyncClient
 
-/// The text of a message: an edit of it, and a choice among texts that were merged.
+/// The text of a message: edits, and choices among merged texts.
 struct ContentHandlers: RouteHandlers {
   var client: QueueClient
 
@@ -37,7 +37,7 @@ struct ContentHandlers: RouteHandlers {
     return CanonicalJSON.response(answer)
   }
 
-  /// The text that the editor saw; nil if it names none, which is the present one.
+  /// The text that the editor saw; nil if the request names none, which means the present one.
   private func base(
     of id: MessageID, given field: String?, or header: String?
   ) async throws -> EditBase? {
@@ -54,7 +54,7 @@ struct ContentHandlers: RouteHandlers {
     }
   }
 
-  /// The text between the quotation marks of an entity tag; a weak one is as good.
+  /// The text between the quotation marks of an entity tag; a weak one counts, too.
   static func tag(in header: String) -> String {
     var tag = header[...]
     if tag.hasPrefix("W/") { tag.removeFirst(2) }

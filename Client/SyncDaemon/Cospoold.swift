@@ -23,15 +23,16 @@ struct Cospoold {
       write(message, to: code == 0 ? .standardOutput : .standardError)
       exit(code)
     }
-    // Socket, store and credentials are for their owner only. The files that agents make in a
+    // Socket, store and credentials are for their owner only. The files that agents create in a
     // project are not the daemon's: they get the mask with which it was started.
     let inheritedMask = umask(0o077)
     Heap.limitArenas()
-    // The program that started it may have set this to be ignored, which survives exec: then the
-    // system would collect the ends of agents, and the daemon would not learn of them.
+    // The program that started the daemon may have set this signal to be ignored, which survives
+    // exec. Then the system would collect the ends of agents, and the daemon would not learn of
+    // them.
     signal(SIGCHLD, SIG_DFL)
-    // Each agent takes about eight, and hundreds of sessions may run at once; one that gets none can
-    // neither be waited for nor stopped.
+    // Each agent takes about eight descriptors, and hundreds of sessions may run at once. An agent
+    // without descriptors can neither be awaited nor stopped.
     DescriptorLimit.raise(to: 16_384)
     options.logFormat.bootstrap()
     guard
@@ -74,7 +75,7 @@ struct Cospoold {
     }
   }
 
-  /// Says that the settings are fine; what is wrong was thrown before.
+  /// Reports that the settings are valid; a fault would have been thrown before.
   private static func check(_ settings: SettingsStore) -> Int32 {
     write("the settings are valid; \(settings.file.path)", to: .standardOutput)
     return 0
@@ -120,7 +121,7 @@ struct Cospoold {
   }
 
   private static func write(_ line: String, to file: FileHandle) {
-    // The reader may have closed the pipe; that is no reason to fail.
+    // The reader may have closed the pipe; that is not a failure.
     try? file.write(contentsOf: Data((line + "\n").utf8))
   }
 }

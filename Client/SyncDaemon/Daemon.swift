@@ -26,19 +26,19 @@ struct Daemon: Sendable {
   var logger: Logger
   /// How long requests in flight may take when the daemon must stop.
   var stopGrace = Duration.seconds(5)
-  /// How often a reader of the events hears that the connection lives.
+  /// How often a reader of the events is shown that the connection lives.
   var heartbeatPeriod = EventStream.heartbeatPeriodDefault
-  /// The receiver of the notices that it stops, and still lives; nil if there is none.
+  /// The receiver of notices that the daemon stops, or still lives; nil if there is none.
   var notifier: ServiceNotifier?
   /// Sockets that the service manager passed.
   var passedSockets: [Int32] = []
   /// Called with the socket's path when it answers, before any agent starts.
   var ready: @Sendable (String) -> Void
 
-  /// More connections than this wait to be accepted.
+  /// The number of connections that are served at once; further ones wait.
   static let connectionsMax = 256
 
-  /// Why it ended well.
+  /// Why it ended without an error.
   enum End: Hashable, Sendable {
     /// It was asked to stop.
     case stopped
@@ -46,13 +46,13 @@ struct Daemon: Sendable {
     case idle
   }
 
-  /// How it came to its end, once something led to it.
+  /// The reason of its end, once there is one.
   private final class Ending: Sendable {
     let end = Mutex<End?>(nil)
   }
 
-  /// Opens the store and serves until `stop` yields, or nothing runs any more after `whenIdle` did; then ends
-  /// cleanly.
+  /// Opens the store and serves until `stop` yields, or nothing runs after `whenIdle` did; then
+  /// ends cleanly.
   @discardableResult
   func run(
     stop: AsyncStream<Void>, whenIdle: AsyncStream<Void> = AsyncStream { $0.finish() }
@@ -65,7 +65,7 @@ struct Daemon: Sendable {
     do {
       try place.prepare(dataDirectory: dataDirectory)
       let end = try await serve(client, at: place, stop: stop, whenIdle: whenIdle)
-      // The lock is still held: this is our socket, not that of a next daemon.
+      // The lock is still held, so this is our socket, not that of the next daemon.
       place.remove()
       await client.close()
       return end
@@ -119,8 +119,8 @@ struct Daemon: Sendable {
     let agentAPI = served(
       api.router(takesAgentsAlone: true), at: place.agentPath, executor
     ) { agentsMayStart.finish() }
-    // Ended in reverse order: the API first, then the agents, then the connection, which takes
-    // their reports along.
+    // Ended in reverse order: the API first, then the agents, then the connection, which sends
+    // their reports.
     let (idle, isIdle) = AsyncStream<Void>.makeStream()
     let agents = agentService(
       client, output: output, slots: slots, turns: turns, drained: { isIdle.finish() })
@@ -157,7 +157,7 @@ struct Daemon: Sendable {
             logger.info("stopping")
             ending.end.withLock { $0 = .stopped }
             announceStop(within: stopTime)
-            // First: the services stop one after the other, and requests may take their time.
+            // This comes first: the services stop one after the other, and requests may take long.
             await client.execution.drain()
             await group.triggerGracefulShutdown()
           }
@@ -187,13 +187,12 @@ struct Daemon: Sendable {
 }
 
 extension Daemon {
-  /// Running turns have their time, however long: by default a service manager would give them 90
-  /// seconds.
+  /// Running turns may take any time; by default, a service manager would give them 90 seconds.
   private func announceStop(within time: Duration) {
     notifier?.send("STOPPING=1\nEXTEND_TIMEOUT_USEC=\(Int64(time / .microseconds(1)))")
   }
 
-  /// Lets nothing begin, and returns when nothing runs.
+  /// Prevents starts, and returns when nothing runs.
   private func drain(_ client: QueueClient, until idle: AsyncStream<Void>) async {
     logger.info("stopping when no agent is running")
     notifier?.send("STATUS=stops when no agent is running; starts no messages")
@@ -201,7 +200,7 @@ extension Daemon {
     for await _ in idle {}
   }
 
-  /// Its answer about itself.
+  /// The daemon's answer about itself.
   private func answer(of client: QueueClient, at place: SocketPath) -> DaemonAnswer {
     DaemonAnswer(
       version: Version.number, processID: Int(getpid()), startedAt: client.time,
@@ -209,8 +208,8 @@ extension Daemon {
       threadQueue: client.settings.queueEnabled, queueSizeMax: client.settings.maxQueueSize)
   }
 
-  /// A service under its type's name, in logs and errors: all that it holds would show otherwise, the
-  /// environment too.
+  /// A service under its type's name in logs and errors: otherwise its whole content would appear
+  /// there, including the environment.
   private static func named(
     _ service: any Service
   ) -> ServiceGroupConfiguration.ServiceConfiguration {
@@ -251,13 +250,13 @@ extension Daemon {
   }
 }
 
-/// Serves the local API on one thread, which accepts, reads, does and answers: nothing of a request is
-/// handed to another thread but what the store does.
+/// Serves the local API on one thread, which accepts, reads, executes and answers. Only the store's
+/// work is handed to another thread.
 struct LocalAPIService: Service {
   var application: any Service
   /// The same for the agents that the daemon starts.
   var agentApplication: any Service
-  /// Ends when agents may ask.
+  /// Ends when agents may send requests.
   var agentStart: AsyncStream<Void>
   var executor: LoopExecutor
 
@@ -279,7 +278,7 @@ struct LocalAPIService: Service {
     } catch {
       result = .failure(error)
     }
-    // Every task of it has ended.
+    // All of its tasks have ended.
     try await executor.group.shutdownGracefully()
     try result.get()
   }
@@ -298,7 +297,7 @@ struct LateService<Base: Service>: Service {
   }
 }
 
-/// Says that the daemon lives, as long as the thread that serves the local API takes work.
+/// Reports that the daemon lives, while the thread that serves the local API accepts work.
 struct WatchdogService: Service {
   var notifier: ServiceNotifier?
   var executor: LoopExecutor

@@ -15,16 +15,16 @@ struct DaemonOptions: ParsableCommand {
       EXAMPLES
         cospoold                               queues in the default data directory
         cospoold --data ~/queues --name desk   other directory, other device name
-        COSPOOL_LOG=debug cospoold             tell more on stderr
+        COSPOOL_LOG=debug cospoold             log more on stderr
         cospoold --check-config                are the settings valid?
 
       Prints "ready on SOCKET" when it answers. SIGTERM or Ctrl-C stops it cleanly.
       Talk to it with cospool, or with HTTP over the socket. Flags come before environment
-      variables, these before config.json in the data directory; cospool config list shows what
-      holds.
+      variables, these before config.json in the data directory; cospool config list shows the
+      values in effect.
 
       Exit codes: 0 stopped, 1 failed, 2 usage, 6 corrupt store, 7 disk, 75 stopped by SIGUSR1,
-      which lets nothing begin and what runs end.
+      after which no agent starts, and running agents end first.
       """,
     version: Version.number)
 

@@ -57,7 +57,7 @@ struct AnswerEndEvent: Codable, Equatable, Sendable {
   }
 }
 
-/// The settings that hold now.
+/// The effective settings.
 struct SettingsEvent: Codable, Equatable, Sendable {
   var maxQueueSize: Int
   var queueEnabled: Bool

@@ -49,7 +49,7 @@ struct DraftHandlers: RouteHandlers {
 }
 
 extension DraftHandlers {
-  /// Undo names what was the draft before, unless an editor keeps what is typed.
+  /// Undo names the former draft, unless an editor keeps the typed text.
   private func setDraft(
     _ text: String, of session: SessionID, _ request: Request
   ) async throws -> Draft? {

@@ -5,18 +5,18 @@ import ServiceLifecycle
 import SyncClient
 import Synchronization
 
-/// `GET /v1/events`: what happens, as server-sent events, from a cursor on or from the present.
+/// `GET /v1/events`: all events, as server-sent events, from a cursor or from the present.
 struct EventStream: Sendable {
   var client: QueueClient
   var readers: EventReaders
   var heartbeatPeriod: Duration
 
-  /// Shows readers and proxies that the connection lives, and finds readers that are gone.
+  /// Shows readers and proxies that the connection lives, and detects readers that have ended.
   static let heartbeatPeriodDefault = Duration.seconds(30)
   /// How long a reader that follows the standard waits before it connects again.
   static let retryMilliseconds = 1_000
 
-  /// A stream that ends with the daemon, or when its reader was cut off.
+  /// A stream that ends with the daemon, or when its reader is disconnected.
   ///
   /// - Throws: `APIProblem.tooManyReaders`, `ClientError.closed`.
   func response(to request: Request, on channel: any Channel) async throws -> Response {
@@ -38,7 +38,7 @@ struct EventStream: Sendable {
           tasks.addTask { try await parts.addHeartbeats(every: period) }
           tasks.addTask {
             await feed.waitUntilEnded()
-            // Nothing else ends a write to a reader that takes nothing.
+            // Nothing else ends a write to a reader that does not read.
             if !Task.isCancelled { try? await channel.close() }
           }
           for await part in parts.stream.cancelOnGracefulShutdown() {
@@ -68,9 +68,9 @@ extension Request {
   }
 }
 
-/// How many streams are open; each holds a connection.
+/// The number of open streams; each holds a connection.
 final class EventReaders: Sendable {
-  /// More would leave too few of the daemon's connections to commands.
+  /// The maximum: more streams would leave too few of the daemon's connections for commands.
   static let countMax = 64
 
   private let count = Mutex(0)
@@ -96,22 +96,22 @@ final class EventReaders: Sendable {
   }
 }
 
-/// The latest events as bytes: an event is encoded once, however many read it.
+/// The latest events as bytes: an event is encoded once for all of its readers.
 private final class EncodedEvents: Sendable {
-  /// Readers that are further behind encode for themselves.
+  /// Readers that are further behind encode events for themselves.
   private static let countMax = 64
 
   private struct State {
     var bytes: [FeedCursor: ByteBuffer] = [:]
-    /// In the order they came.
+    /// In the order of their arrival.
     var cursors: [FeedCursor] = []
   }
 
   private let state = Mutex(State())
 
   func bytes(of item: FeedItem) throws -> ByteBuffer {
-    // The events that a reader begins with are its own, up to `present`, which has the place of the
-    // event before.
+    // A reader's first events are its own, up to `present`, which has the place of the event
+    // before.
     guard let cursor = item.cursor, item.event != .present else {
       return try ServerSentEvent(item).bytes
     }
@@ -143,7 +143,7 @@ private struct Parts: Sendable {
     }
   }
 
-  /// No more is added to a write that has so many bytes.
+  /// The number of bytes at which nothing more is added to a write.
   static let joinedMax = 64 << 10
 
   let stream: AsyncStream<Part>
@@ -160,7 +160,7 @@ private struct Parts: Sendable {
     var items = feed.makeAsyncIterator()
     while let item = await items.next() {
       var bytes = try encoded.bytes(of: item)
-      // A write costs more than its bytes: what comes together goes together.
+      // A write costs more than its bytes, so events that arrive together are written together.
       while bytes.readableBytes < Parts.joinedMax, let more = items.nextAtHand() {
         bytes.writeImmutableBuffer(try encoded.bytes(of: more))
       }

@@ -7,9 +7,9 @@ import SyncClient
 /// HTTP/1.1 over connections that may be dropped unserved while the server stops.
 struct HeldHTTPChannel: ServerChildChannel {
   var base: HTTP1Channel
-  /// The places of connections without a key; nil if every client is known.
+  /// The table of connections without a key; nil if every client is known.
   var places: WebPlaces?
-  /// For TLS in front of it.
+  /// The handlers for TLS before it.
   var certificate: WebCertificate?
 
   func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<HTTP1Channel.Value> {

@@ -42,7 +42,7 @@ struct HistoryHandlers: RouteHandlers {
     api.post("import/check") { request, _ in try await imported(from: request, isTrial: true) }
   }
 
-  /// Undoes or redoes, and gives that up if its client goes while the server is asked.
+  /// Undoes or redoes, and abandons that if its client disconnects while the server is asked.
   private func receipt(
     _ context: Context, _ turn: @escaping @Sendable () async throws -> CommandReceipt
   ) async throws -> Response {
@@ -94,7 +94,7 @@ struct HistoryHandlers: RouteHandlers {
       before = position
     }
     var page = HistoryPage(next: before)
-    // A page may be empty if the subject is rare; its reader wants entries.
+    // A page may be empty if the subject is rare; but its reader wants entries.
     repeat {
       let part = try await client.history(
         of: subject, before: page.next, limit: limit - page.entries.count)
@@ -103,7 +103,7 @@ struct HistoryHandlers: RouteHandlers {
     } while page.next != nil && page.entries.count < limit
     var answer = HistoryAnswer(page)
     for (index, entry) in page.entries.enumerated() {
-      // People know devices by their names.
+      // Users know devices by their names.
       switch entry.action {
       case .setHost(let host):
         guard let device = DeviceID(host) else { continue }

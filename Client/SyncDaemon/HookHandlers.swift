@@ -5,7 +5,7 @@ import LocalAPI
 import QueueModel
 import SyncClient
 
-/// Hooks of agents that a person works with.
+/// Hooks of agents that a user works with.
 struct HookHandlers: RouteHandlers {
   var client: QueueClient
   let slots: HookSlots
@@ -46,7 +46,8 @@ struct HookHandlers: RouteHandlers {
     }
   }
 
-  /// The turn ended by an error. A prompt that was given out failed by it, or waits for the end of a limit.
+  /// The turn ended by an error. A prompt that was handed out failed with it, or waits for the end
+  /// of a limit.
   private func failed(_ session: SessionID, _ body: FeedRequest) async throws {
     let reason = body.error ?? "The agent's turn ended by an error."
     let result =
@@ -63,14 +64,14 @@ struct HookHandlers: RouteHandlers {
   /// The longest a hook may wait for a prompt.
   static let feedSecondsMax: Double = 30
 
-  /// The turn ended: the next message takes the usual way, lease and dispatch check, and ends at
-  /// the hook that waits here.
+  /// The turn ended: the next message passes the usual lease and dispatch check, and goes to the
+  /// hook that waits here.
   private func feed(
     _ session: SessionID, _ body: FeedRequest, _ context: Context
   ) async throws -> FeedAnswer {
     let isFed = await client.execution.agentKind(of: session) == .hooks
     if isFed, client.workspace().session(session)?.host == nil {
-      // The device whose agent has just reported; no user did it.
+      // The device whose agent has just reported; no user caused it.
       try await client.perform(.setHost(session, client.deviceID), isOfPerson: false)
     }
     let outcome = slots.stopped(session, body.stop, wantsPrompt: isFed)
@@ -86,7 +87,7 @@ struct HookHandlers: RouteHandlers {
       return FeedAnswer()
     }
     let seconds = min(max(0.1, body.waitSeconds ?? 2), HookHandlers.feedSecondsMax)
-    // A hook that was killed gets nothing any more.
+    // A hook that was killed gets nothing.
     let text = await ends.during(
       context.channel.closeFuture,
       onClose: { [slots] in _ = slots.close(session, number: slot.number) }
@@ -96,7 +97,7 @@ struct HookHandlers: RouteHandlers {
     }
     await gateChanged(of: session)
     guard text == nil || context.channel.isActive else {
-      // It went away while its prompt was on the way: no agent got it.
+      // It ended while its prompt was on its way: no agent got the prompt.
       slots.end(
         session,
         with: .tryAfter(
@@ -107,7 +108,7 @@ struct HookHandlers: RouteHandlers {
     return FeedAnswer(text: text)
   }
 
-  /// Another hook may wait in the place of this one by now.
+  /// By now, another hook may wait in its place.
   private func gateChanged(of session: SessionID) async {
     await client.execution.gateChanged(of: session) { [slots] in slots.isAwaiting(session) }
   }
@@ -122,14 +123,14 @@ struct HookHandlers: RouteHandlers {
         return .closed
       }
       group.addTask {
-        // A wait that is cut short ends the same way.
+        // A shortened wait ends in the same way.
         try? await Task.sleep(for: limit)
         _ = slots.close(session, number: slot.number)
         return .timeOver
       }
       for await part in group {
         switch part {
-        // A prompt that was given out at that time comes after it.
+        // A prompt that was handed out at that time follows it.
         case .timeOver: continue
         case .given(let prompt):
           group.cancelAll()
@@ -146,12 +147,12 @@ struct HookHandlers: RouteHandlers {
   /// The ways in which the wait for a prompt ends.
   private enum Wait: Sendable {
     case given(String)
-    /// No prompt comes any more: the hook is gone, or another one waits in its place.
+    /// No prompt will arrive: the hook has ended, or another one waits in its place.
     case closed
     case timeOver
   }
 
-  /// Whether anything waits that this device may start.
+  /// Whether a message waits that this device may start.
   private func hasWork(_ session: SessionID) -> Bool {
     let workspace = client.workspace()
     // If another device is the host, nothing starts here.
@@ -159,7 +160,7 @@ struct HookHandlers: RouteHandlers {
       let queue = try? workspace.messageQueue(session), !queue.paused
     else { return false }
     let statuses = queue.messages.map(\.status)
-    // Behind one that failed nothing starts until a person decides.
+    // After a failed message, nothing starts until a user decides.
     return statuses.contains(.queued)
       && !statuses.contains { $0.standsInFront && $0 != .running }
   }

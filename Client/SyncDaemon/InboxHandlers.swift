@@ -43,7 +43,7 @@ struct InboxHandlers: RouteHandlers {
       threadQueue: client.settings.queueEnabled)
   }
 
-  /// The requests that are open, with those that only their agent's own prompt takes.
+  /// The open requests, including those that only the agent's own prompt can answer.
   private func asks(in session: SessionView, _ answerable: Set<QueueModel.RequestID>)
     -> [TaskRequest]
   {
@@ -152,7 +152,7 @@ struct InboxHandlers: RouteHandlers {
 }
 
 extension MessageStatus {
-  /// Whether its queue is stopped until a person decides.
+  /// Whether its queue is stopped until a user decides.
   fileprivate var isStopped: Bool { standsInFront && self != .running }
 }
 

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Times of day as a person at this device reads them.
+/// Times of day as a user at this device reads them.
 enum LocalTime {
   /// `16:42`, or, if that is not within the last day, `2026-11-28 16:42`.
   static func words(_ milliseconds: Int64, now: Date = .now) -> String {

@@ -1,10 +1,10 @@
 import NIOCore
 import NIOPosix
 
-/// Runs tasks on the thread of one event loop: what comes out of its sockets is dealt with there,
-/// without another thread to wake.
+/// Runs tasks on the thread of one event loop: input from its sockets is processed there, without
+/// waking another thread.
 final class LoopExecutor: TaskExecutor {
-  /// The loop's alone.
+  /// Used only on the loop.
   let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
   private let loop: any EventLoop
 

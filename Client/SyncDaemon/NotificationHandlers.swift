@@ -104,13 +104,13 @@ extension PushTargetAnswer {
   }
 }
 
-/// A notification that is not to be shown any more.
+/// A notification that must no longer be shown.
 struct RetractionEvent: Codable, Equatable, Sendable {
   var id: String
   var reason: NotificationRetraction
 }
 
-/// Something waits, and there has been no connection for a while.
+/// Operations wait, and there has been no connection for a while.
 struct WaitingEvent: Codable, Equatable, Sendable {
   var since: String
 }

@@ -16,14 +16,14 @@ import SystemPackage
 /// is logged; its notification stays open.
 struct NotifyService: Service {
   var client: QueueClient
-  /// Learns which processes are the command's: the person set it, so it may ask what the person may.
+  /// Learns which processes belong to the command: a user set it, so it has that user's rights.
   var turns: TurnAccess?
   var logger: Logger
-  /// Between a command's start and its end.
+  /// The time between a command's start and its end.
   var limit = NotifyService.limitDefault
 
   static let limitDefault = Duration.seconds(10)
-  /// Between SIGTERM and SIGKILL.
+  /// The time between SIGTERM and SIGKILL.
   private static let stopGrace = Duration.seconds(2)
 
   func run() async throws {
@@ -46,7 +46,7 @@ struct NotifyService: Service {
 
   private func show(_ notification: NotificationView) async {
     let settings = client.settings.notifications
-    // Put aside or settled while others were shown.
+    // It was dismissed or settled while others were shown.
     guard
       let standing = await client.notifications.all().first(where: { $0.id == notification.id }),
       !standing.isAnnounced, !Task.isCancelled
@@ -65,7 +65,7 @@ struct NotifyService: Service {
 
   /// The result of the command.
   private enum Ending: Equatable {
-    /// It ended; with the fault, if there was one.
+    /// It ended, with the fault if there was one.
     case ended(String?)
     case tooLong
     /// This task was cancelled before.
@@ -136,7 +136,7 @@ struct NotifyService: Service {
       }
       switch result.terminationStatus {
       case .exited(0): return .ended(nil)
-      // One that was stopped may catch the signal and say something else.
+      // A stopped command may catch the signal and exit with a different status.
       case _ where Task.isCancelled: return .cut
       case .exited(let code): return .ended("\(program) ended with exit code \(code)")
       case .signaled(let signal): return .ended("\(program) ended by \(signal)")

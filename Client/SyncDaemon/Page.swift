@@ -3,18 +3,18 @@ import Hummingbird
 
 /// A part of a list, or all of it if no limit is requested.
 struct Page<Item> {
-  /// Items that one page may be asked to hold.
+  /// The maximum number of requested items on a page.
   static var itemsMax: Int { 1_000 }
 
   var items: [Item]
-  /// The cursor for the items that follow; nil on the last page.
+  /// The cursor for the next items; nil on the last page.
   var next: String?
 
   init(items: [Item]) {
     self.items = items
   }
 
-  /// The part that `limit` and `after` ask for.
+  /// The part that `limit` and `after` request.
   ///
   /// - Throws: `badRequest`, and `pageGone` if the item before the page no longer exists.
   init(of items: [Item], asked query: Parameters, _ name: (Item) -> String) throws {

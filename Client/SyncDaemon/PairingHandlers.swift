@@ -16,7 +16,7 @@ struct PairingHandlers: RouteHandlers {
       let former = client.syncStatus().server
       let paired = try await client.pair(
         server: body.server, code: body.code, allowsInsecure: body.insecure ?? false)
-      // Paired again with the same server, the former one is no way back.
+      // After pairing again with the same server, the former pairing is not an alternative.
       let isAnother = former.map { $0 != paired.server } ?? false
       await note(
         UndoLabel(kind: .paired, text: paired.server), former: isAnother ? former : nil)

@@ -3,13 +3,12 @@ import Hummingbird
 import LocalAPI
 import NIOCore
 
-/// Refuses what a route does not have besides its body, which `StrictDecoder` reads: parameters,
-/// media types, too many bytes. So a program with a slip of the pen, or newer than this daemon, is
-/// not half understood.
+/// Refuses unknown parameters, media types and too many bytes; `StrictDecoder` checks the body. So
+/// a request with a typing error, or from a newer program, is not partly accepted.
 struct RequestCheck: RouterMiddleware {
   typealias Context = APIHandlers.Context
 
-  /// What `curl -d` says of every body counts as JSON, too.
+  /// The content type that `curl -d` gives every body counts as JSON, too.
   private static let mediaTypes = ["application/json", "application/x-www-form-urlencoded"]
 
   func handle(

@@ -18,7 +18,7 @@ protocol RouteHandlers: Sendable {
 extension RouteHandlers {
   typealias Context = APIContext
 
-  /// Does a command and answers with its receipt.
+  /// Performs a command and answers with its receipt.
   ///
   /// - Parameter messages: those that it changes, which the receipt names.
   func perform(
@@ -35,21 +35,21 @@ extension RouteHandlers {
     return messages.compactMap { try? workspace.message($0) }.map(ReceiptAnswer.Message.init)
   }
 
-  /// Undo does not start an agent again; it names what does.
+  /// Undo does not start an agent again; it names the command that does.
   func noteStop(of message: MessageID?, in session: SessionID) async {
     guard let message else { return }
     await note(UndoLabel(kind: .stopped, session: session, message: message))
   }
 
-  /// Notes what a person did that undo cannot take back.
+  /// Records a user's change that undo cannot reverse.
   ///
   /// - Parameter former: what it was before; nil if nothing had set it.
   func note(_ label: UndoLabel, former: String? = nil) async {
-    // It is done already; only undo would not know of it.
+    // The change is made already; only undo would not know of it.
     try? await client.note(label, former: former)
   }
 
-  /// Whether a person's editor asks, which is no change of its own.
+  /// Whether a user's editor asks, which does not count as a change of its own.
   func isOfEditor(_ request: Request) throws -> Bool {
     try flag("editing", in: request.uri.queryParameters)
   }

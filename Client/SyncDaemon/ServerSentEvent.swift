@@ -6,7 +6,8 @@ import SyncClient
 
 /// One event of the feed as the lines of a server-sent event.
 struct ServerSentEvent {
-  /// The place behind it, an empty text to make the reader forget its own; nil leaves it alone.
+  /// The place after it, or an empty text to make the reader forget its own; nil leaves the
+  /// reader's place.
   var id: String?
   var name: String
   /// JSON, which writes line breaks as escapes, so it is one line.
@@ -20,7 +21,7 @@ struct ServerSentEvent {
       retryMilliseconds = EventStream.retryMilliseconds
     case .resumed(.gap(let reason)):
       try self.init("resume", ResumeEvent(resume: .gap, reason: reason.rawValue))
-      // Lost before the state is whole, it has to come from the beginning.
+      // If it is lost before the state is complete, the state has to be sent from the beginning.
       id = ""
       retryMilliseconds = EventStream.retryMilliseconds
     case .changed(.threads(let steps)):
@@ -79,7 +80,7 @@ struct ResumeEvent: Codable, Equatable {
   var reason: String?
 }
 
-/// The state that followed a gap is whole.
+/// The state that followed a gap is complete.
 struct PresentEvent: Codable, Equatable {}
 
 /// A queue that is nearly or quite full.
@@ -87,7 +88,7 @@ struct WarningEvent: Codable, Equatable {
   var session: SessionID
   var count: Int
   var max: Int
-  /// For the person.
+  /// For the user.
   var message: String
 
   init(session: SessionID, count: Int, max: Int) {

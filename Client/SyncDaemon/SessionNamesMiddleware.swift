@@ -10,7 +10,8 @@ struct AnswerNames: Sendable {
 
   var client: QueueClient
 
-  /// The JSON with `sessionName` beside each `session`. A session that is gone is named by its id.
+  /// The JSON with `sessionName` beside each `session`. A session that no longer exists is named by
+  /// its id.
   func added(to json: Data) -> Data {
     let workspace = client.workspace()
     var known: [[UInt8]: [UInt8]] = [:]

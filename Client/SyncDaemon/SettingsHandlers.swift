@@ -8,7 +8,7 @@ import SyncClient
 
 /// Settings of this device.
 struct SettingsHandlers: RouteHandlers {
-  /// Which follows what the settings say of the page.
+  /// The page's listener, which follows the settings.
   var api: APIHandlers
 
   var client: QueueClient { api.client }
@@ -46,7 +46,7 @@ struct SettingsHandlers: RouteHandlers {
     }
   }
 
-  /// Undo does not take settings back; it names what does.
+  /// Undo does not reverse settings; it names the command that does.
   private func set(_ name: SettingName, to value: SettingValue?) async throws {
     let before = settings.current.file[name]?.value
     try settings.set(name, to: value, apply: client.apply)
@@ -70,7 +70,7 @@ struct SettingsHandlers: RouteHandlers {
     return name
   }
 
-  /// A number or switch may come as the text that a person typed.
+  /// A number or switch may arrive as the text that a user typed.
   private func value(_ value: JSONValue, of name: SettingName) throws -> SettingValue {
     switch value {
     case .string(let text): return try name.value(fromText: text)

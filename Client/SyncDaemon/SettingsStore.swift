@@ -11,7 +11,7 @@ final class SettingsStore: Sendable {
 
   /// Reads environment and file.
   ///
-  /// - Throws: `SettingFault` for the first thing that is wrong.
+  /// - Throws: `SettingFault` for the first fault.
   init(
     flags: [SettingName: SettingValue], environment: [String: String], dataDirectory: String
   ) throws(SettingFault) {
@@ -37,7 +37,7 @@ final class SettingsStore: Sendable {
     current.text(.logLevel).flatMap(Logger.Level.init(rawValue:)) ?? .info
   }
 
-  /// How the client is opened.
+  /// The configuration with which the client is opened.
   func configuration(dataDirectory: String) -> ClientConfiguration {
     let layers = current
     return ClientConfiguration(
@@ -54,7 +54,7 @@ final class SettingsStore: Sendable {
     try set([(name, value)], apply: apply)
   }
 
-  /// The same of several, of which all or none are changed.
+  /// The same for several values: either all or none are changed.
   func set(
     _ changes: [(name: SettingName, value: SettingValue?)], apply: (DeviceSettings) -> Void
   ) throws(SettingFault) {
@@ -82,7 +82,7 @@ final class SettingsStore: Sendable {
     throw SettingFault(name: SettingName.web.rawValue, reason: missing)
   }
 
-  /// Refuses what could not be used when its time comes: at the next start, or the next turn.
+  /// Refuses a value that could not be used later: at the next start, or at the next turn.
   private static func checkUse(of text: String, as name: SettingName) throws(SettingFault) {
     switch name {
     case .certificate, .webCertificate, .webKey:

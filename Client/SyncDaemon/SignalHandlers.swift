@@ -31,12 +31,11 @@ struct SignalHandlers: RouteHandlers {
       if signal == .wentIdle,
         slots.end(session, with: .died("The agent waits at its prompt; it reported no end."))
       {
-        // The code that handles the end of the prompt does the rest.
+        // The code for the end of the prompt does the rest.
         return CanonicalJSON.response(ActivityAnswer(client.tasks.activity(of: session)))
       }
       let known = client.tasks.activity(of: session)
-      // The agent continues by itself when one of its own agents is done, and others may ask
-      // meanwhile.
+      // The agent continues by itself when a subagent is done, and others may ask meanwhile.
       if signal == .turnStarted, body.byItself == true, known.busy.isBusy {
         return CanonicalJSON.response(ActivityAnswer(known))
       }
@@ -59,9 +58,9 @@ struct SignalHandlers: RouteHandlers {
 }
 
 extension HookedAgents {
-  /// Takes a signal in.
+  /// Applies a signal.
   ///
-  /// - Returns: whether nothing is asked now.
+  /// - Returns: whether no request is open now.
   fileprivate func goesOn(
     with body: SignalRequest, _ signal: AgentSignal, in session: SessionID
   ) -> Bool {

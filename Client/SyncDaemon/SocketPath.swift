@@ -75,8 +75,8 @@ struct SocketPath: Equatable {
     }
     let (directory, name) = parts
     if !SocketPath.makePrivate(directory) {
-      // Another user made it first in a directory that all may write to: a fresh one has a name
-      // that cannot be guessed.
+      // Another user created it first, in a directory that every user may write to: a fresh one has
+      // a name that cannot be guessed.
       var template = Array("\(directory)-XXXXXX".utf8CString)
       guard let fresh = mkdtemp(&template) else {
         throw DaemonFailure(
@@ -97,7 +97,7 @@ struct SocketPath: Equatable {
     }
   }
 
-  /// Takes the socket and the file that names it away.
+  /// Removes the socket and the file that names it.
   func remove() {
     for path in [path, agentPath] {
       // If another file is at the path, binding failed, and the file is not ours to remove.
@@ -114,7 +114,7 @@ struct SocketPath: Equatable {
     return (String(path[..<slash]), String(path[slash...].dropFirst()))
   }
 
-  /// - Returns: whether a directory is there that its owner, this user, alone may enter.
+  /// - Returns: whether the directory exists, and only its owner, this user, may enter it.
   private static func makePrivate(_ directory: String) -> Bool {
     if mkdir(directory, 0o700) == 0 { return true }
     let attributes = try? FileManager.default.attributesOfItem(atPath: directory)

@@ -56,7 +56,7 @@ extension StartObstacle {
       return "somebody is using its agent, which gets the next message afterwards"
     case .agentNotAsking:
       return
-        "somebody is using its agent, which gets the next message at the end of its next turn"
+        "a user is using its agent, which gets the next message at the end of its next turn"
     case .draining:
       return "the daemon is stopping, and starts no messages"
     case .changeIncomplete:
@@ -86,7 +86,7 @@ extension StartObstacle {
     }
   }
 
-  /// Until when a message waits, why, and how it starts before.
+  /// The time until which a message waits, the reason, and how to start it earlier.
   static func wait(of message: MessageView, until time: Int64, now: Int64) -> String {
     let id = message.id.description.prefix(8)
     // After an error it waits for the end of a limit, not for a time that a user named.

@@ -2,9 +2,9 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// Signals as streams, instead of their sudden ends.
+/// Signals as streams, instead of their default effect.
 enum StopSignals {
-  /// A source without a reference stops; these are kept as long as the process lives.
+  /// A source without a reference stops, so these are kept while the process lives.
   private static let sources = Mutex<[any DispatchSourceSignal]>([])
 
   /// The signals that end the daemon, by default SIGTERM and SIGINT.
@@ -28,8 +28,8 @@ enum StopSignals {
     received: @escaping @Sendable () -> Void
   ) {
     #if canImport(Darwin)
-      // There the source sees signals beside the ordinary handling, which would end the process.
-      // On Linux the source takes them away, and an ignored signal would not even reach it.
+      // There the source sees signals beside the ordinary handling, which would end the process. On
+      // Linux, the source consumes them, and an ignored signal would not even reach it.
       signal(number, SIG_IGN)
     #endif
     sources.withLock { sources in

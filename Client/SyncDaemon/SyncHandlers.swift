@@ -5,7 +5,8 @@ import QueueModel
 import ServiceLifecycle
 import SyncClient
 
-/// The connection to the server: on or off, now, until all is there, and whether it carries what it has to.
+/// The connection to the server: turning it on or off, syncing now or until everything is sent, and
+/// testing whether it carries large frames.
 struct SyncHandlers: RouteHandlers {
   var client: QueueClient
 
@@ -52,7 +53,7 @@ struct SyncHandlers: RouteHandlers {
     }
   }
 
-  /// How long the frame may take there and back: a doctor has five seconds for everything.
+  /// The time limit for the frame in both directions: a doctor has five seconds for everything.
   static let probeLimit = Duration.milliseconds(2_500)
 
   /// A request for sync is reported as a mistake if there can be none.

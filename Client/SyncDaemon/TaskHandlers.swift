@@ -61,7 +61,8 @@ struct TaskHandlers: RouteHandlers {
         lastUpdateTime: 0)
   }
 
-  /// The task with all that its requests ask for, as far as it can be had: `isCut` says which is not.
+  /// The task with the whole text of its requests, as far as it is available; `isCut` marks the
+  /// others.
   private func whole(_ task: TaskState) async throws -> TaskState {
     var task = task
     if case .awaitingApproval(let request) = task.status, request.isCut {
@@ -74,7 +75,7 @@ struct TaskHandlers: RouteHandlers {
     return task
   }
 
-  /// nil if not all of it can be had within seconds.
+  /// nil if it is not completely available within seconds.
   private func whole(_ request: ApprovalRequest) async throws -> ApprovalRequest? {
     await withTaskGroup(of: ApprovalRequest?.self) { group in
       group.addTask { try? await client.tasks.whole(request) }
@@ -87,7 +88,8 @@ struct TaskHandlers: RouteHandlers {
     }
   }
 
-  /// Waits for the decision. An asker that hangs up waits no longer, and its request is withdrawn.
+  /// Waits for the decision. If the asking program hangs up, the wait ends, and its request is
+  /// withdrawn.
   private func ask(
     _ ask: AgentAsk, in session: SessionID, _ body: AskRequest, _ context: Context
   ) async throws -> AskAnswer {
@@ -103,7 +105,7 @@ struct TaskHandlers: RouteHandlers {
       throw APIProblem.hostedElsewhere(name(of: host))
     }
     let isInTurn = client.workspace().session(session)?.task?.status.kind.isUnderWay == true
-    // A hook that prompts itself hears of its turn's end.
+    // A hook that prompts by itself is notified of its turn's end.
     askers.begins(in: session, isOutside: !isInTurn && !promptsItself)
     let answer: Result<AskAnswer, any Error>
     do {
@@ -116,13 +118,14 @@ struct TaskHandlers: RouteHandlers {
             for: ask, in: session, id: request, patience, promptsItself: promptsItself, context)
         }
         count += 1
-        // The user allowed a different request: it is asked again, under a name that has no answer.
+        // The user allowed a different request: the question is asked again, under a name that has
+        // no answer.
       } while given.isMistaken && count < TaskHandlers.asksMax
       answer = .success(given)
     } catch {
       answer = .failure(error)
     }
-    // Of a script that asked outside a turn nothing more is heard.
+    // A script that asked outside a turn sends no further report.
     if askers.ends(in: session), !client.tasks.activity(of: session).busy.isBusy {
       await client.tasks.noteAskingEnded(in: session)
     }
@@ -154,7 +157,7 @@ struct TaskHandlers: RouteHandlers {
 
   // MARK: - Answering
 
-  /// How long a task's route waits for what its register has no room for.
+  /// How long a task's route waits for text that does not fit the register.
   private static let wholeLimit = Duration.seconds(3)
   /// How often a request is asked again after the user allowed a different one.
   private static let asksMax = 3
@@ -201,7 +204,8 @@ struct TaskHandlers: RouteHandlers {
     }
   }
 
-  /// A yes counts for what its person was shown, and for nothing that this device cannot show.
+  /// An approval counts for what its user was shown, and never for something that this device
+  /// cannot show.
   private func checkShown(_ request: TaskRequest, _ digest: ContentHash?) async throws {
     guard digest == request.digest else { throw APIProblem.notShown }
     guard case .approval(let request) = request else { return }
@@ -212,11 +216,11 @@ struct TaskHandlers: RouteHandlers {
     }
   }
 
-  /// The request that is meant: by its session, by its id or the beginning of it, or the only one there is. The id
-  /// of a session means that session, whether or not it asks.
+  /// The named request: by its session, by its id or a beginning of it, or the only one. The id of
+  /// a session means that session, whether or not it asks.
   private func awaited(_ named: String?, _ verdict: Verdict) async throws -> AwaitedRequest {
-    // Answered requests that their hosts have not recorded yet are found, too, to report who
-    // answered.
+    // Answered requests that their hosts have not recorded yet are found, too, so that the answer
+    // can name who answered.
     let all = client.tasks.all().flatMap { task in
       task.requests.map { AwaitedRequest(session: task.sessionId, request: $0) }
     }
@@ -228,7 +232,7 @@ struct TaskHandlers: RouteHandlers {
       let asked = all.filter { $0.session == session }
       let fitting = asked.filter { verdict.answers($0.request) }
       let open = await client.tasks.awaitedRequests().filter { fitting.contains($0) }
-      // Of several that fit, those without an answer are meant.
+      // If several match, those without an answer count.
       found = fitting.isEmpty ? Array(asked.prefix(1)) : open.isEmpty ? [fitting[0]] : open
     } else if let named {
       found = NameMatch(named, among: all, id: \.request.id).all
@@ -264,8 +268,7 @@ struct TaskHandlers: RouteHandlers {
     return asked
   }
 
-  /// The state that the registers still have of a request that has ended, or of a session's latest
-  /// one.
+  /// The registers' remaining state of a request that has ended, or of a session's latest one.
   private func refuseIfEnded(_ named: String) throws {
     let ended = client.tasks.all().first { task in
       guard let outcome = task.outcome else { return false }

@@ -66,7 +66,7 @@ struct ThreadHandlers: RouteHandlers {
     }
   }
 
-  /// Off hides the queue; nothing is forgotten (S2-45).
+  /// Turning it off hides the queue; nothing is forgotten (S2-45).
   private func threads(
     ofProject project: String?, asked query: Parameters
   ) async throws -> ThreadsAnswer {

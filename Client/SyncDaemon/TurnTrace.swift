@@ -8,7 +8,7 @@ import QueueModel
 struct TurnTrace: Hashable, Sendable {
   var message: MessageID
   var attempt: UInt16
-  /// The data directory of the daemon, or the control group of its unit: which of them the trace is of.
+  /// The data directory of the daemon, or the control group of its unit: the origin of the trace.
   var origin: String
 
   /// The turn that started one of a line of processes: the trace of the farthest, which those after
@@ -24,7 +24,7 @@ struct TurnTrace: Hashable, Sendable {
       .first { trace in !ignored.contains(where: trace.isOfSameTurn) }
   }
 
-  /// By the control group first, which the process cannot write as it likes.
+  /// The control group comes first, because the process cannot change it freely.
   static func all(of process: pid_t) -> [TurnTrace] {
     let environment = text("environ", of: process).split(separator: "\0")
     return [TurnTrace(group: group(of: process)), TurnTrace(environment: environment)]
@@ -37,7 +37,7 @@ struct TurnTrace: Hashable, Sendable {
     return line.map { String($0.dropFirst(3)) } ?? ""
   }
 
-  /// - Parameter group: a path as proc_pid_cgroup(5) has it.
+  /// - Parameter group: a path in the form of proc_pid_cgroup(5).
   init?(group: String) {
     guard let turn = AttemptGroups.turn(inPath: group) else { return nil }
     self.init(message: turn.message, attempt: turn.attempt, origin: turn.unit)

@@ -40,7 +40,7 @@ extension DecodingFault: CustomStringConvertible {
 package struct DecodingBudget: Hashable, Sendable {
   /// Rows of a delta, or records of a snapshot.
   package var rowsMax: Int
-  /// Units that the rows stand for: scalars, deletions, slots, cleared tags.
+  /// Units that the rows encode: scalars, deletions, slots, cleared tags.
   package var itemsMax: Int
   /// Of these, units of operations other than insertText and deleteText, and cleared tags.
   package var operationsMax: Int

@@ -57,7 +57,7 @@ struct DeltaDecoder: ~Copyable {
         let offset = reader.position
         let replica = try Table.replica(from: &reader)
         guard seen.insert(replica).inserted else {
-          throw DecodingFault(.invalidValue, at: offset, "a replica stands twice in the table")
+          throw DecodingFault(.invalidValue, at: offset, "a replica is twice in the table")
         }
         replicas.append(replica)
         bases.append(try Table.base(try reader.number(), at: offset + 8))
@@ -68,7 +68,7 @@ struct DeltaDecoder: ~Copyable {
       let offset = reader.position
       let value = try reader.fixed()
       guard value != 0 else {
-        throw DecodingFault(.invalidValue, at: offset, "0 is no replica id")
+        throw DecodingFault(.invalidValue, at: offset, "0 is not a replica id")
       }
       return ReplicaID(rawValue: value)
     }

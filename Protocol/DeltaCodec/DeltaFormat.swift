@@ -8,7 +8,7 @@ enum DeltaFormat {
   /// Up to this many rows, the fields of each row are written together; above, each field has its
   /// column.
   static let rowsInRowFormMax = 24
-  /// 2024-01-01T00:00:00Z in milliseconds since 1970: where stamps of a delta count from.
+  /// 2024-01-01T00:00:00Z in milliseconds since 1970: the time from which stamps of a delta count.
   static let epochMilliseconds: Int64 = 1_704_067_200_000
   /// The first stamp's five bytes if the stamp does not fit them.
   static let longStamp: UInt64 = (1 << 40) - 1
@@ -72,7 +72,7 @@ enum DeltaFormat {
     static let count = allCases.count
   }
 
-  /// What references are predicted from: the last id of each kind, per replica.
+  /// The base of predicted references: the last id of each kind, per replica.
   enum Focus: Int, CaseIterable {
     case text, messageSlot, threadSlot, message, session, tag
 
@@ -85,7 +85,7 @@ enum DeltaFormat {
     var seq: Int64
   }
 
-  /// What both sides remember from row to row.
+  /// The state that both sides keep from row to row.
   struct Context {
     /// One for each focus of the first replica, then of the second, and so on.
     private var focuses: [Int64]

@@ -85,7 +85,7 @@ struct SnapshotDecoder {
   }
 }
 
-/// What is left of a decoding budget.
+/// The rest of a decoding budget.
 struct SnapshotBudget {
   private let whole: DecodingBudget
   private var rowsLeft: Int

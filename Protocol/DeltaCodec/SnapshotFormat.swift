@@ -12,7 +12,7 @@ enum SnapshotFormat {
     case numbers, runs, identifiers, texts
   }
 
-  /// What references are predicted from: the last id of each kind, per replica.
+  /// The base of predicted references: the last id of each kind, per replica.
   enum Kind: Int, CaseIterable {
     case element, tag, writer, slot, origin
   }
@@ -53,7 +53,7 @@ enum SnapshotFormat {
   enum MessageForm {
     static let tags: UInt8 = 0x03
     static let noTags: UInt8 = 0
-    /// One `live` tag, put by the first addition.
+    /// One `live` tag, added by the first addition.
     static let addedTag: UInt8 = 1
     static let explicitTags: UInt8 = 2
 
@@ -70,7 +70,7 @@ enum SnapshotFormat {
     static let textShift: UInt8 = 6
   }
 
-  /// What both sides remember from reference to reference within a part.
+  /// The state that both sides keep from reference to reference within a part.
   struct Context {
     /// The kinds of the first replica, of the second, and so on.
     private var focuses: [Int64] = []

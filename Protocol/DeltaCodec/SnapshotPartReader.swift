@@ -35,7 +35,7 @@ struct SnapshotPartReader {
   private static func replica(from reader: inout ByteReader) throws(DecodingFault) -> ReplicaID {
     let id = try reader.fixed()
     guard id != 0 else {
-      throw DecodingFault(.invalidValue, at: reader.position - 8, "0 is no replica id")
+      throw DecodingFault(.invalidValue, at: reader.position - 8, "0 is not a replica id")
     }
     return ReplicaID(rawValue: id)
   }

@@ -28,7 +28,7 @@ extension SessionToWrite {
       }
       gap += run.length - offset
     }
-    precondition(gaps.count == places.count, "messages stand at their slots, in order")
+    precondition(gaps.count == places.count, "messages are at their slots, in order")
     return gaps
   }
 }
@@ -77,7 +77,7 @@ extension WorkspaceImage.Message {
 }
 
 extension WorkspaceImage.Tags {
-  /// The `live` tag that an addition puts.
+  /// The `live` tag that an addition adds.
   static func added(by addition: OperationID) -> WorkspaceImage.Tags {
     WorkspaceImage.Tags(field: .live, tags: [WorkspaceImage.Tag(id: addition, note: "")])
   }

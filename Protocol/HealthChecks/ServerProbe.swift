@@ -154,7 +154,7 @@ package struct ServerProbe: Sendable {
           code: "serverHealth", reason: "\(address.text) closes connections immediately")
       }
     } catch {
-      // The cause of the close says more than the close.
+      // The cause of the close is more useful than the close.
       let failure = try? await channel.channel.eventLoop.submit { seen.value.failure }.get()
       throw failure ?? error
     }

@@ -64,7 +64,7 @@ package struct Note: Sendable {
     ])
   }
 
-  /// Null is allowed too: a field that is always present, or one of files from elsewhere.
+  /// Null is allowed, too: for a field that is always present, or for one of files from elsewhere.
   package static func nullable(_ type: String, isAlwaysThere: Bool = false) -> Note {
     var note = Note(["type": [.string(type), "null"]])
     note.isAlwaysThere = isAlwaysThere

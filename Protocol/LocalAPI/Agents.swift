@@ -87,14 +87,14 @@ package struct FeedRequest: APIValue {
   package var waitSeconds: Double?
   /// What the agent said at the end of its turn.
   package var summary: String?
-  /// What a turn ended by.
+  /// The reason of a turn's end.
   package var error: String?
   /// Whether that is a limit, and when that ends, if the agent said so.
   package var isLimit: Bool?
   package var limitUntil: Timestamp?
   /// Whether a hook started the turn that ends, as the agent reports it.
   package var stopHookActive: Bool?
-  /// How many times in a row the agent obeys its hooks before it ignores them.
+  /// How often the agent obeys its hooks in a row before it ignores them.
   package var blocksMax: Int?
   /// The agent's process, and when it started, in clock ticks since boot.
   package var agentProcess: Int?
@@ -112,22 +112,23 @@ package struct FeedAnswer: APIValue {
   package init(text: String? = nil) { self.text = text }
 }
 
-/// What is asked, or told, of a conversation by an agent's hook.
+/// A question or report of an agent's hook about a conversation.
 package struct ConversationRequest: APIValue {
   package enum Event: String, CaseIterable, Sendable {
     case started
     case ended
   }
 
-  /// The name of an event; left out where the session alone is asked for.
+  /// The name of an event; absent if only the session is requested.
   package var type: String?
-  /// The session that a person named for it.
+  /// The session that a user named for it.
   package var session: String?
-  /// Whether the same terminal goes on: it ends for another one, or began in the place of another one.
+  /// Whether the same terminal continues: this conversation ends for another one, or replaces
+  /// another one.
   package var isContinued: Bool?
   /// Where the agent works.
   package var folder: String?
-  /// The agent's process, and when it began, in clock ticks since the system did.
+  /// The agent's process, and when it began, in clock ticks since the system's start.
   package var agentProcess: Int?
   package var agentStart: UInt64?
 
@@ -165,9 +166,9 @@ package struct SignalRequest: APIValue {
   package var name: String?
   /// The failure, for `error`.
   package var message: String?
-  /// Which of the agent's own agents it is about; left out for the agent itself.
+  /// The subagent that it is about; absent for the agent itself.
   package var agent: String?
-  /// For `turn_start`: whether the agent goes on, and its person typed no prompt.
+  /// For `turn_start`: whether the agent continues without a prompt of its user.
   package var byItself: Bool?
 
   package init(type: String, id: String? = nil, name: String? = nil, message: String? = nil) {
@@ -186,7 +187,7 @@ package struct ActivityAnswer: APIValue {
   /// The ids of the tools that run, sorted.
   package var runningTools: [String]
   package var isPendingApproval: Bool
-  /// The failure that no user has handled yet; left out if there is none.
+  /// The failure that no user has handled yet; absent if there is none.
   package var currentError: RefusalAnswer.Details?
   /// The status reported by its host, if one session is requested.
   package var task: TaskStateAnswer?

@@ -44,10 +44,10 @@ package struct StatusAnswer: APIValue {
     package var threadsReady: Int
     /// Requests that wait for an answer.
     package var awaited: Int
-    /// Sessions whose messages wait, and that no device runs; left out if there are none.
+    /// Sessions whose messages wait, and that no device runs; absent if there are none.
     package var unhosted: [SessionID]?
-    /// Sessions whose messages wait, and that this device is to run, but it has no agent; left out
-    /// if there are none.
+    /// Sessions whose messages wait, and that this device is to run, but it has no agent; absent if
+    /// there are none.
     package var agentless: [SessionID]?
   }
 
@@ -61,7 +61,7 @@ package struct StatusAnswer: APIValue {
   /// Sessions that another device assigned to this one, and that no user here has allowed.
   package var unconsented: [SessionID]
   /// The fault in the settings file on disk: it is not in effect, and the next start of the daemon
-  /// would fail. Left out if there is none.
+  /// would fail. Absent if there is none.
   package var settingsFault: String?
 
   package init(

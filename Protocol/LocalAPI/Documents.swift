@@ -93,7 +93,7 @@ package struct QueueFileDocument: APIValue {
     var attachments: [File]?
     /// The texts from which the content was merged.
     var editions: [WorkspaceDocument.Edition]?
-    /// Before which time the message is not in line.
+    /// The time before which the message is not in line.
     var later: String?
   }
 

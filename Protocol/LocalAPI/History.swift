@@ -61,11 +61,11 @@ package struct UndoAnswer: APIValue {
     package var at: String
     /// Whether another device has worked on its messages since.
     package var shared: Bool
-    /// Why it cannot be undone; left out if it can.
+    /// Why it cannot be undone; absent if it can.
     package var obstacle: UndoObstacleAnswer?
-    /// Sessions that it would pause, so that nothing starts; left out if there are none.
+    /// Sessions that it would pause, so that nothing starts; absent if there are none.
     package var pausing: [SessionID]?
-    /// Parts that it would not change; left out if there are none.
+    /// Parts that it would not change; absent if there are none.
     package var leaving: [UndoObstacleAnswer]?
 
     package init(_ next: UndoNext) {
@@ -99,9 +99,9 @@ package struct HistoryAnswer: APIValue {
   package struct Entry: APIValue {
     package static let notes = ["at": Note.time]
 
-    /// When, on the author's clock; left out if unknown.
+    /// When, on the author's clock; absent if unknown.
     package var at: String?
-    /// The name of the device; left out if it is not known yet.
+    /// The name of the device; absent if it is not known yet.
     package var device: String?
     /// A stable name of the event.
     package var action: String
@@ -122,7 +122,7 @@ package struct HistoryAnswer: APIValue {
   /// The message now, if one was requested: known even if the log does not reach back so far.
   package var message: MessageAnswer?
   package var entries: [Entry]
-  /// The value of `before` for older entries; left out at the end of the log.
+  /// The value of `before` for older entries; absent at the end of the log.
   package var next: String?
 
   package init(_ page: HistoryPage) {

@@ -7,7 +7,7 @@ package struct InboxListAnswer: APIValue {
   package struct Line: APIValue {
     package enum Reason: String, Codable, CaseIterable, Sendable {
       case asks, failed, unknown, merged
-      /// A visible thread whose agent is done, or of which something else is expected.
+      /// A visible thread whose agent is done, or whose user has something else to do.
       case done, ready
 
       /// The reason as users read it.
@@ -33,13 +33,13 @@ package struct InboxListAnswer: APIValue {
     package var since: String
     /// The reason in words: the request, the error, the obstacle, the result.
     package var note: String
-    /// The shell command that decides it; left out if only the agent's own prompt does.
+    /// The shell command that decides it; absent if only the agent's own prompt does.
     package var command: String?
     /// The only open request.
     package var request: QueueModel.RequestID?
     /// The message that failed, is unknown or was merged.
     package var message: MessageID?
-    /// Its place in the thread queue; left out if it is not in it.
+    /// Its place in the thread queue; absent if it is not in it.
     package var position: Int?
 
     package init(

@@ -7,15 +7,15 @@ package struct SendRequest: APIValue {
   ]
 
   package var text: String
-  /// An id of your own, so that the request can be repeated.
+  /// Your own id, so that the request can be repeated.
   package var id: String?
   package var priority: String?
   package var project: String?
-  /// Files that go with it.
+  /// Its attached files.
   package var attachments: [AttachmentRequest]?
   /// Whether an agent sends it: every device shows that.
   package var byAgent: Bool?
-  /// Before which time it is not in line. It has a place in the queue from the start.
+  /// The time before which it is not in line. It has a place in the queue from the start.
   package var later: String?
 
   package init(
@@ -43,7 +43,7 @@ package struct SentAnswer: APIValue {
   package var warning: String?
   /// The device that runs it, if it is another one.
   package var hostName: String?
-  /// Why no device starts it, and what mends that; left out where one does when its turn comes.
+  /// Why no device starts it, and the remedy; absent if a device starts it in its turn.
   package var note: String?
 
   package init(
@@ -146,7 +146,7 @@ package struct EditionAnswer: APIValue {
     "device": .nullable("string", isAlwaysThere: true), "savedAt": .time,
   ]
 
-  /// Left out if it is longer than 64 KiB; such a text cannot be taken.
+  /// Absent if it is longer than 64 KiB; such a text cannot be chosen.
   package var text: String?
   package var bytes: Int
   /// The name of the device that saved it; null if it is not known yet.
@@ -192,25 +192,26 @@ package struct MessageAnswer: APIValue {
   package var lastError: String?
   /// The earliest time of its start, if it has to wait for a time.
   package var notBefore: String?
-  /// Until when it is held back; the time may have passed.
+  /// The time until which it is held back; the time may have passed.
   package var heldUntil: String?
-  /// Before which time it is not in line, because a user wants it later; the time may have passed.
+  /// The time before which it is not in line, because a user wants it later; the time may have
+  /// passed.
   package var later: String?
   package var attachments: [Attachment]?
-  /// Whether an agent queued it; left out if a user did.
+  /// Whether an agent queued it; absent if a user did.
   package var byAgent: Bool?
   /// Whether `content` was merged from independently saved texts: the message waits until a user
-  /// takes one, or edits it. Left out if not.
+  /// takes one, or edits it. Absent if not.
   package var merged: Bool?
   /// These texts, the earliest first.
   package var editions: [EditionAnswer]?
-  /// The texts that were saved for it too late, the earliest first: its agent received `content` before.
-  /// Left out if there are none.
+  /// The texts that were saved for it too late, the earliest first: its agent received `content`
+  /// before. Absent if there are none.
   package var late: [EditionAnswer]?
   /// How a user stopped or cancelled it while it runs: unless the attempt succeeds, it counts as
-  /// cancelled. Left out if no user did.
+  /// cancelled. Absent if no user did.
   package var withdrawn: WithdrawalAnswer?
-  /// How far it has been sent to the server; left out if the server has it, if there is no server,
+  /// How far it has been sent to the server; absent if the server has it, if there is no server,
   /// and in events.
   package var delivery: Delivery?
   /// For an edit based on this content; present if one message is requested, and for merged
@@ -270,7 +271,7 @@ package struct MessageAnswer: APIValue {
 
 /// How a message was withdrawn that an agent has.
 package enum WithdrawalAnswer: String, Codable, CaseIterable, Sendable {
-  /// It was cancelled as it started: its agent works on.
+  /// It was cancelled as it started: its agent continues.
   case cancelled
   /// Its agent was stopped, and stops within seconds; in events, or when its device is back.
   case stopping
@@ -321,12 +322,12 @@ package struct QueueAnswer: APIValue {
   package var paused: Bool
   package var pauseReasons: [String]
   package var messages: [MessageAnswer]
-  /// Why it is stopped until a user decides; left out if it is not (S0-65).
+  /// Why it is stopped until a user decides; absent if it is not (S0-65).
   package var currentError: String?
   /// Why nothing of it starts, for reasons that are not visible otherwise: no host, no agent, a
   /// host that is away.
   package var note: String?
-  /// The beginning of the next page; left out on the last page.
+  /// The beginning of the next page; absent on the last page.
   package var next: String?
 
   /// - Parameter page: the messages of this page, and the rest that follows them.

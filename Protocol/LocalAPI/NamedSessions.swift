@@ -1,8 +1,8 @@
 /// Writes the name of a session beside its id: in each object with a text `session`, `sessionName`
 /// follows it.
 ///
-/// It works on the JSON with sorted keys that answers are written in, so that no answer can forget a
-/// name, and none needs to carry it.
+/// It works on the JSON with sorted keys that answers are written in, so that no answer can lack a
+/// name, and no type needs a field for it.
 package enum NamedSessions {
   private static let quote = UInt8(ascii: "\"")
   private static let field = Array(#""session":"#.utf8)
@@ -31,7 +31,7 @@ package enum NamedSessions {
       let id = Array(json[index..<idEnd])
       output += id
       index = idEnd
-      // Some answers say it themselves.
+      // Some answers contain it already.
       guard !json[index...].starts(with: named), let name = name(id) else { continue }
       output += named
       output += name
@@ -39,7 +39,7 @@ package enum NamedSessions {
     return output
   }
 
-  /// Behind the closing quote of the text that begins there.
+  /// After the closing quote of the text that begins there.
   private static func endOfText(_ json: [UInt8], from start: Int) -> Int {
     var index = start + 1
     while index < json.count, json[index] != quote {

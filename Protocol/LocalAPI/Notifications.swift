@@ -65,9 +65,9 @@ package struct NotificationAnswer: APIValue {
   package var id: String
   package var category: String
   package var session: SessionID
-  /// The approval or question that can be answered; left out if nothing is asked.
+  /// The approval or question that can be answered; absent if nothing is asked.
   package var request: QueueModel.RequestID?
-  /// The merged message whose text is to be chosen; left out of everything else.
+  /// The merged message whose text is to be chosen; absent for everything else.
   package var message: MessageID?
   package var createdAt: String
   package var receivedAt: String

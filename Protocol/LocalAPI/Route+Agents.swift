@@ -4,9 +4,9 @@ extension Route {
   package enum AgentAccess: Hashable, Sendable {
     /// Never.
     case refused
-    /// Always: the answer says nothing of sessions, or the handler leaves out other sessions.
+    /// Always: the answer does not mention sessions, or the handler omits other sessions.
     case free
-    /// In the agent's own session; in others too if `agentMessages` is `any`.
+    /// In the agent's own session; in others, too, if `agentMessages` is `any`.
     case session
     /// Only in the agent's own session, whatever the settings are: it speaks for the agent.
     case ownSession
@@ -14,7 +14,7 @@ extension Route {
     case message
     /// Changes of messages that agents queued in them.
     case agentsMessage
-    /// The handler checks what is named, by the same rules.
+    /// The handler checks the named elements, by the same rules.
     case body
     /// If `agentMessages` is `any`: the answer is about all sessions.
     case everywhere

@@ -8,7 +8,7 @@ extension Route {
     case allowed
     /// Without a key, too: the browser has none yet, or does not show it yet.
     case keyless
-    /// As the user, with files that the request contains: it may name no file of the machine.
+    /// As the user, with files that the request contains: it must not name a file of the machine.
     case ownFiles
     /// With one of the agents that the machine's user lets browsers choose.
     case agent

@@ -37,10 +37,10 @@ package struct SessionAnswer: APIValue {
   package var project: String
   package var paused: Bool
   package var waiting: Int
-  /// Place in the thread queue; left out if it is not in it.
+  /// Place in the thread queue; absent if it is not in it.
   package var threadPosition: Int?
   package var locked: Bool
-  /// The device on which its agent runs; left out if none was named.
+  /// The device on which its agent runs; absent if none was named.
   package var host: DeviceID?
   /// That device's name, if one session or the overview is requested, like all that follows.
   package var hostName: String?
@@ -50,8 +50,8 @@ package struct SessionAnswer: APIValue {
   package var onMerge: MergePolicy
   /// The agent of its messages, if this device is the host: `none` if there is none.
   package var agent: String?
-  /// How many of the waiting messages were merged from independent saves, and need a check; left
-  /// out if none was.
+  /// How many of the waiting messages were merged from independent saves, and need a check; absent
+  /// if none was.
   package var merged: Int?
   /// The state of the session.
   package var standing: Standing?
@@ -79,7 +79,7 @@ package struct SessionAnswer: APIValue {
     case waiting
     case idle
 
-    /// Whether no device starts what waits before a person or a device does something.
+    /// Whether the waiting messages start only after a user or a device acts.
     package var lacksHost: Bool {
       switch self {
       case .unhosted, .unconsented, .agentless, .hostAway: true
@@ -105,10 +105,10 @@ package struct SessionAnswer: APIValue {
 /// Every session that exists.
 package struct SessionsAnswer: APIValue {
   package var sessions: [SessionAnswer]
-  /// The beginning of the next page; left out on the last page.
+  /// The beginning of the next page; absent on the last page.
   package var next: String?
-  /// Those of the page whose agents worked in terminals of this device that were closed; left out if there are
-  /// none.
+  /// Those of the page whose agents worked in terminals of this device that were closed; absent if
+  /// there are none.
   package var closed: [SessionID]?
 
   package init(sessions: [SessionAnswer], next: String? = nil, closed: [SessionID]? = nil) {
@@ -118,7 +118,7 @@ package struct SessionsAnswer: APIValue {
   }
 }
 
-/// Everything at a glance.
+/// The overview.
 package struct OverviewAnswer: APIValue {
   package var sync: SyncAnswer
   package var sessions: [SessionAnswer]
@@ -129,7 +129,7 @@ package struct OverviewAnswer: APIValue {
   }
 }
 
-/// `this`, a name or an id; left out for none.
+/// `this`, a name or an id; absent for none.
 package struct HostRequest: APIValue {
   package var device: String?
 
@@ -213,7 +213,7 @@ package struct ReceiptAnswer: APIValue {
     package var session: SessionID
     /// The beginning of its text, as one line.
     package var text: String
-    /// Whether it needs a check of independently saved texts, also after this; left out if not.
+    /// Whether it needs a check of independently saved texts, also after this; absent if not.
     package var merged: Bool?
 
     package init(_ view: MessageView) {
@@ -239,12 +239,12 @@ package struct ReceiptAnswer: APIValue {
   package var left: [UndoObstacleAnswer]?
   /// The messages named in the request, in that order.
   package var messages: [Message]?
-  /// The number of the change, for `undo`; after an undo, for `redo`. Left out if there is nothing
-  /// to undo.
+  /// The number of the change, for `undo`; after an undo, for `redo`. Absent if there is nothing to
+  /// undo.
   package var change: Int64?
   /// For cancelled messages: whether the cancellation was in time.
   package var outcomes: [Outcome]?
-  /// For an edit, an undo or a redo: the authority did not confirm that it was in time; left out if
+  /// For an edit, an undo or a redo: the authority did not confirm that it was in time; absent if
   /// it did.
   package var unconfirmed: Bool?
 

@@ -29,7 +29,7 @@ package struct SettingAnswer: APIValue {
   ]
 
   package var name: String
-  /// Left out if nothing is set and the system decides.
+  /// Absent if nothing is set and the system decides.
   package var value: JSONValue?
   /// `flag`, `environment`, `file` or `default`.
   package var origin: String
@@ -43,7 +43,7 @@ package struct SettingAnswer: APIValue {
   /// Whether a change takes effect without a restart of the daemon.
   package var appliesAtOnce: Bool
   package var summary: String
-  /// Why the value cannot be used now; left out if it can.
+  /// Why the value cannot be used now; absent if it can.
   package var warning: String?
 
   package enum CodingKeys: String, CodingKey {

@@ -8,7 +8,7 @@ package struct SyncAnswer: APIValue {
     package var name: String
     package var connected: Bool
     package var seenEverything: Bool
-    /// Since when it is not connected; left out if it is, or if that is not known.
+    /// Since when it is not connected; absent if it is, or if that is not known.
     package var awaySince: Timestamp?
   }
 

@@ -141,9 +141,9 @@ private struct ApprovalFields: APIValue {
   var summary: String
   var details: String?
   var digest: ContentHash?
-  /// From when on only the agent's own prompt takes an answer.
+  /// The time from which only the agent's own prompt accepts an answer.
   var expiresAt: Timestamp?
-  /// Whether something of it was too long for a list.
+  /// Whether a part of it was too long for a list.
   var isCut: Bool?
 
   init(_ request: ApprovalRequest) {
@@ -169,9 +169,9 @@ private struct QuestionFields: APIValue {
   var id: QueueModel.RequestID
   var question: String
   var options: [String]
-  /// From when on only the agent's own prompt takes an answer.
+  /// The time from which only the agent's own prompt accepts an answer.
   var expiresAt: Timestamp?
-  /// Whether something of it was too long for a list.
+  /// Whether a part of it was too long for a list.
   var isCut: Bool?
 
   init(_ question: UserQuestion) {

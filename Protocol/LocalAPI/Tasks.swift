@@ -80,10 +80,10 @@ package struct PromptRequest: APIValue {
 package struct DecisionAnswer: APIValue {
   package var session: SessionID
   package var ending: AskOutcome.Ending
-  /// The device that answered, and its name; left out if none did.
+  /// The device that answered, and its name; absent if none did.
   package var device: DeviceID?
   package var deviceName: String?
-  /// The answer, or a remark; left out if there is none.
+  /// The answer, or a remark; absent if there is none.
   package var text: String?
 
   package init(

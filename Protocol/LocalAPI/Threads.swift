@@ -49,12 +49,12 @@ package struct ThreadAnswer: APIValue {
   package var position: Int
   package var queuedAt: String
   package var locked: Bool
-  /// `approval` or `answer`, if its task waits for one; left out if it does not, and in steps.
+  /// `approval` or `answer`, if its task waits for one; absent if it does not, and in steps.
   package var awaits: String?
-  /// Why it shows although it is locked: no agent can be at work in it. Left out in steps.
+  /// Why it is visible although it is locked: no agent can be at work in it. Absent in steps.
   package var lifted: String?
   /// How many of its session's messages were merged from independent saves, and need a check; only
-  /// in the list, and left out if none was.
+  /// in the list, and absent if none was.
   package var merged: Int?
 
   package init(_ view: ThreadView) {
@@ -71,7 +71,7 @@ package struct ThreadAnswer: APIValue {
 package struct ThreadsAnswer: APIValue {
   package var enabled: Bool
   package var threads: [ThreadAnswer]
-  /// The beginning of the next page; left out on the last page.
+  /// The beginning of the next page; absent on the last page.
   package var next: String?
 
   package init(enabled: Bool, threads: [ThreadAnswer], next: String? = nil) {
@@ -83,7 +83,7 @@ package struct ThreadsAnswer: APIValue {
 
 /// A thread that was looked at.
 package struct ThreadVisitAnswer: APIValue {
-  /// Left out if no thread needs its user.
+  /// Absent if no thread needs its user.
   package var thread: ThreadAnswer?
   /// How many messages wait in its session.
   package var waiting: Int
@@ -105,9 +105,9 @@ package struct ThreadStatisticsAnswer: APIValue {
   package var count: Int
   package var ready: Int
   package var locked: Int
-  /// When the ready thread that waits longest was queued; left out if none is ready.
+  /// When the ready thread that waits longest was queued; absent if none is ready.
   package var oldestQueuedAt: String?
-  /// How long a thread takes, estimated from `reviews` earlier ones; left out if there are too few.
+  /// How long a thread takes, estimated from `reviews` earlier ones; absent if there are too few.
   package var reviewSeconds: Int64?
   /// How long the ready threads will take.
   package var estimateSeconds: Int64?

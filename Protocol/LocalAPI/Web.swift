@@ -155,7 +155,7 @@ package struct WebKeyAnswer: APIValue {
   }
 }
 
-/// What only a holder of the list of browsers can compute: one proof for each browser, in no
+/// Proofs that only a holder of the list of browsers can compute: one for each browser, in no
 /// meaningful order.
 package struct WebProofAnswer: APIValue {
   package static let notes: [String: Note] = [

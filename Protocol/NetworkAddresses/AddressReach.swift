@@ -15,7 +15,7 @@ extension InternetAddress {
   package var reach: AddressReach {
     if let embedded { return embedded.reach }
     return InternetAddress.ranges.first { $0.range.contains(self) }?.reach
-      // Addresses that are not assigned yet cannot be reached by anybody.
+      // Addresses that are not assigned yet cannot be reached.
       ?? (isV4 || bytes[0] & 0xE0 == 0x20 ? .everywhere : .special)
   }
 
@@ -50,7 +50,7 @@ extension InternetAddress {
   ]
 
   private static func range(_ text: String) -> AddressRange {
-    guard let range = AddressRange(text) else { preconditionFailure("\(text) is no range") }
+    guard let range = AddressRange(text) else { preconditionFailure("\(text) is not a range") }
     return range
   }
 }

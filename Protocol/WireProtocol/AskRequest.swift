@@ -98,7 +98,7 @@ extension ByteReader {
     let offset = position
     let verdict = try verdict()
     guard let verdict, verdict != .closed else {
-      throw DecodingFault(.invalidValue, at: offset, "this is no answer")
+      throw DecodingFault(.invalidValue, at: offset, "this is not an answer")
     }
     let digest = try digest()
     return AnswerRequest(
@@ -115,7 +115,7 @@ extension ByteReader {
     let request = try identifier(RequestID.self)
     let offset = position
     guard let given = try givenVerdict() else {
-      throw DecodingFault(.invalidValue, at: offset, "0 is no verdict")
+      throw DecodingFault(.invalidValue, at: offset, "0 is not a verdict")
     }
     return AnsweredNotice(session: session, request: request, given: given)
   }
@@ -135,7 +135,7 @@ extension ByteReader {
     let value = try byte()
     guard value != 0 else { return nil }
     guard let verdict = Verdict(rawValue: value) else {
-      throw DecodingFault(.invalidValue, at: offset, "\(value) is no verdict")
+      throw DecodingFault(.invalidValue, at: offset, "\(value) is not a verdict")
     }
     return verdict
   }

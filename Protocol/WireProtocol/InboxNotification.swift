@@ -61,7 +61,7 @@ package struct NotificationCategory: RawRepresentable, Hashable, Comparable, Sen
   package static let taskError = NotificationCategory(rawValue: 4)
   /// A thread needs its user again.
   package static let threadReady = NotificationCategory(rawValue: 5)
-  /// A message was merged, and waits until somebody chooses its text.
+  /// A message was merged, and waits until a user chooses its text.
   package static let messageMerged = NotificationCategory(rawValue: 6)
 
   /// The categories of this version.
@@ -142,7 +142,7 @@ extension ByteReader {
     let offset = position
     let name = try text(max: Limits.sessionIDBytesMax, "a session id")
     guard let session = SessionID(canonical: name) else {
-      throw DecodingFault(.invalidText, at: offset, "this is no session id")
+      throw DecodingFault(.invalidText, at: offset, "this is not a session id")
     }
     return session
   }

@@ -112,7 +112,7 @@ package enum InboxAnswer: Hashable, Sendable {
   case echo([UInt8])
   /// The server cannot store now: ask again.
   case unavailable
-  /// What is wrong with the request.
+  /// The fault of the request.
   case unusable(String)
   /// The server is older, or gave an answer that this version does not know.
   case unknown(status: UInt16)

@@ -1,24 +1,24 @@
 package import QueueModel
 package import SequenceCRDT
 
-/// Reads out of operations, a batch on the server or a command on its device, which messages wait for a
-/// choice of their text from them on; SPECIFICATION.md, section "Notifications".
+/// Finds the messages that wait for a choice of their text because of operations (a batch on the
+/// server, or a command on its device); SPECIFICATION.md, section "Notifications".
 ///
-/// Made with the state before the operations, asked with the state after them. It looks at the
-/// last `WireLimits.batchNewsMax` messages.
+/// Made with the state before the operations, and queried with the state after them. It examines
+/// the last `WireLimits.batchNewsMax` messages.
 package struct MergeChanges: Sendable {
-  /// A message that waits for its person's choice from the operations on.
+  /// A message that waits for its user's choice from these operations on.
   package struct Merge: Sendable {
-    /// What every device calls the notification.
+    /// The name of the notification on every device.
     package var name: OperationID
     package var message: MessageID
     package var session: SessionID
     package var text: String
   }
 
-  /// The operations that put editions.
+  /// The operations that add editions.
   private let saves: [Operation]
-  /// The operations that let a message wait that was merged before, or all of a session.
+  /// The operations that make an earlier merged message wait, or all messages of a session.
   private let returns: [Operation]
   /// The live editions of the messages that waited before.
   private let waited: [MessageID: Set<OperationID>]
@@ -33,7 +33,7 @@ package struct MergeChanges: Sendable {
       in: content)
   }
 
-  /// No message waits by them that did not before.
+  /// They make no further message wait.
   package var isEmpty: Bool { saves.isEmpty && returns.isEmpty }
 
   /// The merges that make notifications, by the operations that make them: messages that wait for a choice
@@ -85,7 +85,7 @@ package struct MergeChanges: Sendable {
     return latest
   }
 
-  /// The messages that operations may let wait again.
+  /// The messages that operations may cause to wait again.
   private static func returning(
     _ returns: [Operation], in content: Workspace
   ) -> [(name: OperationID, messages: [MessageID])] {
@@ -115,8 +115,8 @@ extension Operation {
     if case .addTag(_, .edition, _, _) = body { true } else { false }
   }
 
-  /// Whether it puts a message back into a queue or into another one, or says what its session does with merged
-  /// messages.
+  /// Whether it restores a message to a queue, moves it to another one, or sets what its session
+  /// does with merged messages.
   fileprivate var mayBringMergedBack: Bool {
     switch body {
     case .addTag(_, .live, _, _), .placeMessage, .setRegister(_, .onMerge, _, _): true

@@ -122,7 +122,7 @@ extension Operation {
   /// The approximate work to unpack and pack it, in scalars of text.
   package var packingWork: Int { isOfText ? 16 + length : 16 * itemCount }
 
-  /// What a decoder's budget counts.
+  /// The counts of a decoder's budget.
   fileprivate var itemCount: Int {
     switch body {
     case .openSession(_, let clears), .addTag(_, _, let clears, _), .clearTags(_, _, let clears):

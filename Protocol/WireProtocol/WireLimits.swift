@@ -44,7 +44,7 @@ package enum WireLimits {
   package static let notificationBodyBytesMax = 1_024
   /// Notifications that wait for one device.
   package static let inboxMax = 1_000
-  /// Notifications that one batch causes; of more, the last.
+  /// Notifications that one batch causes; if there are more, the last ones.
   package static let batchNewsMax = 64
   /// Tags in one field of an element, and operations that introduce it, above which a server
   /// accepts no more of them.

@@ -16,7 +16,7 @@ enum Zlib {
   private static let lookahead = 262
 
   /// The smallest window and tables that compress this many bytes after a dictionary as well as the
-  /// largest do: everything stays within reach, and no block is full before its end. zlib clears
+  /// largest ones. Everything stays within reach, and no block is full before its end. zlib clears
   /// the memory that it uses, and clearing 400 KiB for a prompt of one line would take longer than
   /// the compression.
   private static func size(_ count: Int, behind dictionary: Int) -> (bits: Int32, memory: Int32) {

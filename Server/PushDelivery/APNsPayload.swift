@@ -58,7 +58,8 @@ enum APNsPayload {
     return try checked(JSONText.bytes(Activity(push)))
   }
 
-  /// As much of `text` as fits, cut between characters and with an ellipsis; nil if nothing fits.
+  /// The longest part of `text` that fits, cut between characters and with an ellipsis; nil if
+  /// nothing fits.
   ///
   /// A byte of text may take six bytes in JSON, so the cut is found by search.
   private static func fitted(

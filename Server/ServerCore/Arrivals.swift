@@ -4,7 +4,7 @@ import WireProtocol
 /// Authenticated connections that are not up to date yet. Each waits until its workspace is read,
 /// or until nothing of it is in flight; then it is welcomed, or gets what it lacks.
 ///
-/// Every wait is for an answer of the store that is under way, and ends with `resume`.
+/// Every wait is for a pending answer of the store, and ends with `resume`.
 struct Arrivals: Sendable {
   private let configuration: ServerConfiguration
   /// In order of arrival.

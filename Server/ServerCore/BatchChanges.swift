@@ -13,7 +13,7 @@ struct BatchChanges: Sendable {
     var replica: ReplicaID
   }
 
-  /// A write of a task; the order says which write wins.
+  /// A write of a task; the order decides which write wins.
   private struct TaskWrite: Sendable {
     var fence: Stamp
     var writer: OperationID
@@ -125,7 +125,7 @@ struct BatchChanges: Sendable {
       }
   }
 
-  /// The events, in the order of the operations; of very many, the last.
+  /// The events, in the order of the operations; if there are too many, the last ones.
   ///
   /// - Parameters:
   ///   - content: the state after the batch.
@@ -147,7 +147,8 @@ struct BatchChanges: Sendable {
       let replica = operation.id.replica
       for merge in merges[operation.id] ?? [] {
         concerned.insert(merge.session)
-        // Whoever saved a text has not seen the other one: its device gets the notification too.
+        // The author of a saved text has not seen the other one: that device gets the notification,
+        // too.
         news.append(
           NotificationChange(
             name: merge.name, event: .messageMerged(text: merge.text), session: merge.session,
@@ -163,7 +164,7 @@ struct BatchChanges: Sendable {
         writes[session] = write
         guard index >= firstRead else { continue }
         let task = TaskText(text: BatchChanges.text(of: pieces[piece] ?? [:]))
-        // Events of a deleted session are of no use.
+        // Events of a deleted session are not useful.
         let known = awaited.updateValue(Set(task.requests.map(\.id)), forKey: session) ?? []
         if tasks[session] == nil { tasks[session] = content.task(of: session) }
         let events = BatchChanges.events(of: task, besides: known, tasks[session])

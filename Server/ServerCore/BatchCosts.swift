@@ -2,7 +2,7 @@ import QueueModel
 import SequenceCRDT
 import WireProtocol
 
-/// What a batch adds to elements that makes every later change of them more expensive.
+/// The parts of a batch that make every later change of elements more expensive.
 ///
 /// With each operation on an element, merging searches its tags and introductions, on every device
 /// and at every reading of the log. No honest writer leaves more than a few: it clears the tags
@@ -18,7 +18,7 @@ struct BatchCosts {
   private var fresh: [OperationID: ElementName] = [:]
   /// The number of operations that introduce an element, those in the content included.
   private var introductions: [ElementName: Int] = [:]
-  /// Tags that the batch put and did not clear, and the number in the content.
+  /// Tags that the batch added and did not clear, and the number in the content.
   private var tags: [Field: (fresh: Set<OperationID>, before: Int)] = [:]
   /// Whether an element would have more tags in one field, or more introductions, than it may, even
   /// if a later operation clears them.

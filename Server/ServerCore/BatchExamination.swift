@@ -17,8 +17,8 @@ struct BatchExamination: Hashable, Sendable {
 
   /// Sorts the operations of a batch.
   ///
-  /// Known operations are not compared: before a batch is answered, its device receives every entry
-  /// that it did not send on this connection, and detects itself if a copy of it was first.
+  /// Known operations are not compared. Before a batch is answered, its device receives every entry
+  /// that it did not send on this connection. So it detects itself whether a copy of it was first.
   ///
   /// - Throws: `BatchError`, also if the batch names unknown operations.
   /// - Complexity: O(operations + references).

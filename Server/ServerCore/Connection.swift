@@ -82,7 +82,7 @@ struct Stranger: Sendable {
   var asked = Asked.nothing
 }
 
-/// An authenticated connection's identity.
+/// The identity of an authenticated connection.
 struct Session: Hashable, Sendable {
   var workspace: WorkspaceID
   var device: DeviceID
@@ -141,7 +141,8 @@ struct Member: Sendable {
   }
 }
 
-/// What a connection may still send: reading pauses while it is ahead of its share or of the store.
+/// The amount that a connection may still send: reading pauses while it is ahead of its share or of
+/// the store.
 struct Intake: Sendable {
   private let unsettledBytesMax: Int
   private var frames: TokenBucket

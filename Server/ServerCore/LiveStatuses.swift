@@ -62,8 +62,8 @@ struct LiveStatuses: Sendable {
     concerned.formUnion(sessions)
   }
 
-  /// The sessions whose tasks were changed by batches, by id; of very many the first, the others
-  /// next time.
+  /// The sessions whose tasks were changed by batches, by id; if there are too many, the first
+  /// ones, and the others next time.
   mutating func takeConcerned(atMost max: Int = .max) -> [SessionID] {
     let sessions = concerned.sorted().prefix(max)
     concerned.subtract(sessions)
@@ -181,9 +181,9 @@ struct LiveStatuses: Sendable {
   }
 }
 
-/// What the push service displays for a running task. The push itself is not stored: the next
-/// update corrects a lost one, a start is retried while the server runs, and a restarted server
-/// sends the state of each. An end is stored until all devices were notified.
+/// The status that the push service displays for a running task. The push itself is not stored: the
+/// next update corrects a lost one, a start is retried while the server runs, and a restarted
+/// server sends every state. An end is stored until all devices were notified.
 package struct LiveStatusOrder: Hashable, Sendable {
   package enum Event: Hashable, Sendable {
     case started

@@ -119,7 +119,7 @@ extension JoinTask {
       guard !content.vector.includes(offered.vector) else { return .nothing(.nothingNew) }
       let known = content.image()
       let joined = try known.joined(with: offered.image())
-      // A host must offer a host's changes itself: a part of a state cannot be left out, since its
+      // A host must offer a host's changes itself: a part of a state cannot be omitted, since its
       // operations would count as known.
       let changes = role == .host ? [] : joined.registersChanged(since: known)
       if let objection = DeviceRole.objection(of: role, toWriting: changes) {

@@ -2,8 +2,8 @@ import DispatchAuthority
 import QueueModel
 import WireProtocol
 
-/// A question about leases or dispatch that waits for its turn: after every batch that came before
-/// it, so that the answer takes those batches into account.
+/// A question about leases or dispatch that waits for its turn. It comes after every earlier batch,
+/// so that the answer takes those batches into account.
 struct PendingRequest: Hashable, Sendable {
   /// The receiver of the answer.
   enum Asker: Hashable, Sendable {

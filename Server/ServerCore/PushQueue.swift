@@ -12,7 +12,8 @@ package protocol PushQueue: AnyObject, Sendable {
   func takePushOrders(at now: Int64) throws(StorageFault)
 
   /// The due deliveries to valid targets, and the time of the next ones. Each target's orders keep
-  /// their sequence: while the oldest waits, so do the others. Unreadable ones are settled as dead.
+  /// their sequence: while the oldest waits, the others wait, too. Unreadable ones are settled as
+  /// dead.
   func dueDeliveries(at now: Int64, limit: Int) throws(StorageFault) -> DueDeliveries
 
   /// Stores the results of deliveries, and removes orders without open deliveries.
@@ -136,7 +137,7 @@ package struct PushSummary: Hashable, Sendable {
   package var waiting: Int
   /// The newest first, at most `deadLettersMax`.
   package var deadLetters: [DeadLetter]
-  /// What blocks pushes of a kind, for kinds that have a valid target.
+  /// The obstacle to pushes of a kind, for kinds that have a valid target.
   package var problems: [String: String]
 
   package static let deadLettersMax = 1_000

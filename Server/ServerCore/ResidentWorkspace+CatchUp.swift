@@ -30,8 +30,8 @@ extension ResidentWorkspace {
     for device: DeviceID, _ outcome: StoreOutcome, _ configuration: ServerConfiguration,
     at now: ServerTime
   ) {
-    // A state takes a turn of its own; and a failure of the store does not cost the device
-    // anything.
+    // A state takes a turn of its own; and a failure of the store does not use up the device's
+    // share.
     let work = if case .frames(_, let work) = outcome { work } else { 0 }
     devices[device]?.catchUps?.spend(
       work - configuration.log.catchUpWorkMax, uptimeMilliseconds: now.uptimeMilliseconds)

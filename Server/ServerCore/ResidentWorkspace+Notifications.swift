@@ -9,7 +9,7 @@ extension ResidentWorkspace {
       news, to: devices.keys.sorted(), audience, uptime: now.uptimeMilliseconds)
   }
 
-  /// Removes requests from the inboxes that no task awaits any more.
+  /// Removes requests that no task awaits from the inboxes.
   ///
   /// - Parameter sessions: those whose tasks may have changed; nil: all.
   mutating func endRequests(in sessions: Set<SessionID>? = nil) {
@@ -51,8 +51,8 @@ extension ResidentWorkspace {
   }
 
   /// Stores the task changes of staged batches with the commit: devices are notified once that is
-  /// durable. Of very many tasks some are read at a time, the rest with the next batch or a moment
-  /// later.
+  /// durable. If there are very many tasks, some are read at a time, and the rest with the next
+  /// batch or a moment later.
   mutating func stageTasks(at now: ServerTime) {
     guard let content else { return }
     guard !liveStatus.showsNothing || !inboxes.receivers(of: .started).isEmpty else {
@@ -77,7 +77,7 @@ extension ResidentWorkspace {
   }
 
   /// Sends a status to devices that no user looks at, and its end to all devices; the others get it
-  /// when no user looks at them any more.
+  /// once no user looks at them.
   ///
   /// - Returns: nil if there is no receiver.
   mutating func order(
@@ -136,7 +136,7 @@ extension Workspace {
 }
 
 extension Operation {
-  /// Whether it may end that messages of a session wait for a choice, whichever they are.
+  /// Whether it may end the wait of any messages of a session for a choice.
   fileprivate var mayEndChoicesOfASession: Bool {
     switch body {
     case .clearTags(_, .exists, _), .setRegister(_, .onMerge, _, _): true

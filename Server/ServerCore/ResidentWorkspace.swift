@@ -48,7 +48,7 @@ struct ResidentWorkspace: Sendable {
   var hasWork: Bool { !waitingBatches.isEmpty || requests.waitingCount > 0 || hasInboxWork }
   /// Whether changes of the inboxes wait to be stored.
   var hasInboxWork: Bool { inboxes.hasWork || liveStatus.hasStaged }
-  /// Whether nothing waits or is under way.
+  /// Whether nothing waits or is being processed.
   var isIdle: Bool { isQuiet && !hasWork && joins.isEmpty }
   /// Whether no later notification is planned, and no device has used its shares.
   func maySleep(at now: ServerTime) -> Bool {

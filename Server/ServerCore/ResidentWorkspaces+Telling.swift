@@ -1,8 +1,8 @@
 import QueueModel
 import WireProtocol
 
-/// What is sent to members of a workspace: presence, durable changes, notifications, statuses of
-/// running tasks.
+/// Frames for members of a workspace: presence, durable changes, notifications, statuses of running
+/// tasks.
 extension ResidentWorkspaces {
   // MARK: - Presence
 

@@ -23,7 +23,7 @@ package protocol ServerStorage: AnyObject, Sendable {
   /// Devices that were reported before may be left out.
   func lapsedAccess(among tokens: [ConnectedToken]) throws(StorageFault) -> LapsedAccess
 
-  /// What is known about a workspace except its content; nil if there is none with that id.
+  /// The known data about a workspace, except its content; nil if there is none with that id.
   func header(of workspace: WorkspaceID) throws(StorageFault) -> WorkspaceHeader?
 
   /// The latest snapshot of a prefix that ends at a position or before it.
@@ -62,8 +62,8 @@ package protocol ServerStorage: AnyObject, Sendable {
     _ snapshot: StoredSnapshot, of workspace: WorkspaceID, truncatingBefore position: UInt64
   ) throws(StorageFault)
 
-  /// The workspaces in which the inbox of a device with valid push targets has entries that were
-  /// neither acknowledged nor pushed, or in which statuses of tasks are displayed.
+  /// The workspaces in which statuses of tasks are displayed, or in which the inbox of a device
+  /// with valid push targets has entries that were neither acknowledged nor pushed.
   func workspacesWithUnpushed() throws(StorageFault) -> [WorkspaceID]
 }
 
@@ -241,7 +241,7 @@ package enum RedemptionOutcome: Hashable, Sendable {
   case tooManyDevices
 }
 
-/// What is known about a workspace except its content.
+/// The known data about a workspace, except its content.
 package struct WorkspaceHeader: Hashable, Sendable {
   package var name: String
   /// The chain of the empty log: random, so that no two logs are alike.
@@ -308,7 +308,7 @@ package struct StoredSnapshot: Hashable, Sendable {
   }
 }
 
-/// What one transaction of the group commit writes.
+/// The content of one transaction of the group commit.
 package struct CommitBatch: Sendable {
   package var appends: [(workspace: WorkspaceID, entry: LogEntry)] = []
   /// When the batches were accepted, milliseconds since 1970.

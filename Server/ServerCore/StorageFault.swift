@@ -11,7 +11,7 @@ package struct StorageFault: Error, Hashable, Sendable, CustomStringConvertible 
     case corrupt
     /// Another writer changed the base of the change.
     case conflict
-    /// A mistake in our code: the database rejects a statement.
+    /// A fault in the code: the database rejects a statement.
     case internalError
   }
 

@@ -29,11 +29,11 @@ extension StoreTask {
   package enum Place: Hashable, Sendable {
     /// On the store's thread, in order.
     case inOrder
-    /// Parallel to the others, which do not wait for it, when it is the workspace's turn: it is
-    /// long, and only packs what is durable already. Loading is not such a task: it has to see the
-    /// results of earlier tasks.
+    /// In parallel with the others, when it is the workspace's turn. It takes long, and only packs
+    /// durable data, so the others do not wait for it. Loading is not such a task: it has to see
+    /// the results of earlier tasks.
     case beside(WorkspaceID)
-    /// Its `preparation` parallel to the others, then the rest in order.
+    /// Its `preparation` in parallel with the others, then the rest in order.
     case preparedBeside(WorkspaceID)
   }
 
@@ -120,7 +120,8 @@ package struct LoadedWorkspace: Sendable {
 }
 
 extension ServerStorage {
-  /// Does a task; called on the store's thread, or on the parallel one, as `StoreTask.place` says.
+  /// Performs a task; called on the store's thread, or on the parallel one, according to
+  /// `StoreTask.place`.
   package func perform(_ task: StoreTask) -> StoreOutcome {
     do throws(StorageFault) {
       switch task {

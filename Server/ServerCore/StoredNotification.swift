@@ -37,7 +37,7 @@ package struct StoredNotification: Hashable, Sendable {
   /// Whether it asks for an answer.
   package var isRequest: Bool { request != nil }
 
-  /// It stays until somebody answers or chooses.
+  /// It stays until a user answers or chooses.
   package var awaitsPerson: Bool { isRequest || message != nil }
 
   /// Whether it can only be answered at the agent's own prompt, never from another device.
@@ -213,7 +213,7 @@ package struct LiveStatusChange: Hashable, Sendable {
   }
 }
 
-/// What the store keeps about a status; milliseconds since 1970.
+/// The store's data about a status; times are milliseconds since 1970.
 package enum ShownStatus: Hashable, Sendable {
   case since(Int64)
   /// Kept until all devices were notified.

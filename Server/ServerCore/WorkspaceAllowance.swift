@@ -19,8 +19,8 @@ struct WorkspaceAllowance: Sendable {
     min(quota.bytesMax ?? usual.bytesMax, usual.stateBytesMax)
   }
 
-  /// The byte limit of the log between two snapshots, however few the entries are: a workspace with
-  /// low limits must not be refused because of data that a snapshot would drop.
+  /// The byte limit of the log between two snapshots, even for few entries. A workspace with low
+  /// limits must not be refused because of data that a snapshot would drop.
   func tailBytesMax(_ configuration: ServerConfiguration) -> Int {
     min(configuration.log.snapshotBytes, (quota.bytesMax ?? configuration.quota.bytesMax) / 8)
   }

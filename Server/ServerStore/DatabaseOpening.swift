@@ -15,7 +15,7 @@ package enum DatabaseOpening {
   /// Copies a database of an older version before it is changed, so that the operator can go back.
   /// The copy stays until it is removed by hand.
   ///
-  /// - Parameter beforeCopying: called where another process may come in between; for tests.
+  /// - Parameter beforeCopying: called at a moment when another process may interfere; for tests.
   static func keepBeforeUpgrade(
     _ queue: DatabaseQueue, path: String, beforeCopying: () throws -> Void = {}
   ) throws {

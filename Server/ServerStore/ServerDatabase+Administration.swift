@@ -119,7 +119,7 @@ extension ServerDatabase {
     }
   }
 
-  /// Revokes a device for good; its token stays known, so that the device can be notified. Its
+  /// Revokes a device permanently; its token stays known, so that the device can be notified. Its
   /// waiting notifications and its push targets are removed.
   package func revoke(
     _ device: DeviceID, in workspace: WorkspaceID, at wallMilliseconds: Int64

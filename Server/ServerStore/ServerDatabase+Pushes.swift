@@ -97,7 +97,7 @@ extension ServerDatabase: PushQueue {
       return DueDeliveries(due: due, nextAt: next)
     }
     guard !damaged.isEmpty else { return found }
-    // Each would block its target for ever. The deliveries that they blocked may be due.
+    // Each would block its target forever. The deliveries that they blocked may be due.
     try settle(
       damaged.map { SettledDelivery(key: $0, result: .dead(reason: "it cannot be read")) }, at: now)
     return try dueDeliveries(at: now, limit: limit)
@@ -211,7 +211,7 @@ extension ServerDatabase: PushQueue {
     }
   }
 
-  /// Drops deliveries whose target is gone, then orders without deliveries.
+  /// Drops deliveries whose target no longer exists, then orders without deliveries.
   private func forgetFinishedOrders(at now: Int64, in db: Database) throws {
     try db.execute(
       sql: """

@@ -82,7 +82,7 @@ extension ServerDatabase: ServerStorage {
       var end = (code["access_milliseconds"] as Int64?).map { now + $0 }
       let letInBy = code["maker"] == nil ? nil : try code.identifier("maker") as DeviceID
       if let letInBy {
-        // A code whose device may no longer let others in is not valid.
+        // A code is not valid if its device may no longer give others access.
         guard
           let maker = try db.maker(letInBy, workspace: try code.identifier("id"), at: now)
         else { return .wrong }
@@ -292,8 +292,8 @@ extension Row {
 
 /// Pairing codes.
 extension Database {
-  /// A device that may let others in now: its workspace's number, and when its own access ends;
-  /// nil: it may not.
+  /// A device that may give others access now: its workspace's number, and when its own access
+  /// ends; nil if it may not.
   fileprivate func maker(
     _ device: DeviceID, workspace: WorkspaceID, at now: Int64
   ) throws -> (workspace: Int64, expiresAt: Int64?)? {
@@ -317,7 +317,7 @@ extension Database {
       arguments: [workspace, device.column]) ?? 0
   }
 
-  /// Lets a device in, with a new token instead of its former one; marks the code as used.
+  /// Gives a device access, with a new token instead of its former one, and marks the code as used.
   fileprivate func grant(
     _ redemption: CodeRedemption, workspace: Int64, role: Int64, until end: Int64?
   ) throws {

@@ -61,7 +61,7 @@ extension ServerDatabase {
     }
   }
 
-  /// Renames a workspace. Only people and commands use the name.
+  /// Renames a workspace. Only users and commands use the name.
   ///
   /// - Returns: whether the name was free.
   package func rename(

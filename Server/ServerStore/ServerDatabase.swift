@@ -49,7 +49,7 @@ package final class ServerDatabase: Sendable {
   func requireSpace() throws(StorageFault) {
     guard freeSpace.isScarce else { return }
     throw StorageFault(
-      code: .full, message: "the disk is nearly full: nothing new is taken, reading goes on")
+      code: .full, message: "the disk is nearly full: nothing new is accepted, reading continues")
   }
 
   /// Opens the store of a data directory, creating both if they are missing.

@@ -5,15 +5,15 @@ import ServerCore
 /// raw byte, and closes a connection that takes too long to become a WebSocket, its TLS handshake
 /// included.
 ///
-/// Without it, a client could hold a connection with half a handshake or half a request, or fill
-/// memory with a large frame that never ends.
+/// Without it, a client could hold a connection with half a handshake or half a request. Or it
+/// could fill memory with a large frame that never ends.
 final class AdmissionHandler: ChannelInboundHandler, RemovableChannelHandler {
   typealias InboundIn = ByteBuffer
   typealias InboundOut = ByteBuffer
 
   private let driver: ServerDriver
   let acceptedAt: ServerTime
-  /// Set when the connection became a WebSocket: from then on the core counts.
+  /// Set when the connection became a WebSocket: from then on, the core counts.
   var connection: ConnectionID?
   private var bytes = 0
   private var deadline: Scheduled<Void>?

@@ -81,7 +81,7 @@ final class CertificateReloader {
 
   private func looked(_ result: Result<Look?, any Error>) {
     isLooking = false
-    // An ended thread reads nothing any more: the server stops.
+    // The thread has ended and reads nothing: the server stops.
     guard case .success(let look?) = result else { return }
     switch look {
     case .read(let reading):

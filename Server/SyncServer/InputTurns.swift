@@ -20,20 +20,20 @@ protocol TurnTaker: AnyObject {
 }
 
 /// Gives turns to connections with waiting input: to the groups in order, and within a group to
-/// each connection, a piece of `pieceBytes` at a time. So however much one workspace or strangers
-/// send, another one's input waits for one piece of each.
+/// each connection, a piece of `pieceBytes` at a time. So another workspace's input waits only for
+/// one piece of each, no matter how much one workspace or strangers send.
 ///
 /// After `spellMicroseconds` the loop polls the sockets, so that new arrivals get their turn as
 /// well.
 final class InputTurns {
   /// Bytes that are processed in one turn: about 170 empty frames, or one batch of a few changes.
   static let pieceBytes = 1 << 10
-  /// Waiting bytes of one connection above which it is not read further. One more read may be under
-  /// way.
+  /// Waiting bytes of one connection above which it is not read further. One more read may be in
+  /// progress.
   static let waitingBytesMax = 16 << 10
   /// The maximum number of bytes of one read.
   static let readingBytesMax = 64 << 10
-  /// How long turns are given before the sockets are polled.
+  /// The time for turns before the sockets are polled.
   static let spellMicroseconds: Int64 = 1_000
 
   private let clock: () -> NIODeadline

@@ -1,7 +1,7 @@
 import Foundation
 import NetworkAddresses
 
-/// What to type on another device to reach a server that listens at an address.
+/// The address to type on another device for a server that listens at an address.
 package enum ListeningAddress {
   /// Whether hosts outside this machine and a private network may reach a listener at `host`.
   package static func mayBeReachedFromAfar(host: String) -> Bool {
@@ -31,9 +31,9 @@ package enum ListeningAddress {
       + "in front, and add --trusted-proxy and --url"
   }
 
-  /// The URL to type; HOST stands for an unknown name.
+  /// The URL to type; HOST replaces an unknown name.
   ///
-  /// - Parameter url: where the serving process listens; nil if none does.
+  /// - Parameter url: the address of the serving process; nil if there is none.
   static func typed(_ url: String?) -> String {
     guard let url else { return "ws://HOST:PORT" }
     guard let parts = Parts(url), parts.isWildcard else { return url }
@@ -60,7 +60,8 @@ package enum ListeningAddress {
       + "behind a proxy, set the address: --url wss://HOST."
   }
 
-  /// What to type if devices connect through a proxy of unknown address, and the note on it.
+  /// The text to type if devices connect through a proxy with an unknown address, and the note on
+  /// it.
   static let proxied = "wss://HOST"
   static let proxyHint =
     "\n\nHOST is the proxy's name. To see the full command here, start the server with --url "

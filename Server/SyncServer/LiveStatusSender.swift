@@ -13,7 +13,7 @@ import ServerCore
 ///
 /// Everything here happens on `loop`.
 final class LiveStatusSender {
-  /// Pushes that may wait for one target; of more, the oldest is dropped.
+  /// Pushes that may wait for one target; beyond it, the oldest is dropped.
   static let waitingMax = 64
 
   private struct Waiting {
@@ -21,11 +21,11 @@ final class LiveStatusSender {
     var attempts = 0
     /// Milliseconds since 1970.
     var firstAt: Int64?
-    /// What the store can remove once no target waits for it.
+    /// The status that the store can remove once no target waits for it.
     var end: LiveStatusEnd?
   }
 
-  /// The waiting pushes of one target; the first is under way, or waits for its retry.
+  /// The waiting pushes of one target; the first is being sent, or waits for its retry.
   private struct Line {
     var record: PushTargetRecord
     var target: PushTarget

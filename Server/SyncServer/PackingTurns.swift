@@ -1,8 +1,8 @@
 import NIOCore
 import QueueModel
 
-/// Gives turns to workspaces with packing tasks, one task at a time: however much one of them
-/// requests, another waits for one task of each.
+/// Gives turns to workspaces with packing tasks, one task at a time. So another workspace waits
+/// only for one task of each, no matter how much one of them requests.
 final class PackingTurns {
   /// The waiting workspaces, the next one first.
   private var workspaces: CircularBuffer<WorkspaceID> = []

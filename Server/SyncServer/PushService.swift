@@ -178,7 +178,7 @@ final class PushService {
     let push = PushComposer.push(
       delivery.order.order, of: delivery.order.workspace, setBy: delivery.target.setBy)
     guard let push else {
-      return settle(delivery, .dead(reason: "its name is no notice's"))
+      return settle(delivery, .dead(reason: "its name is not a notice's"))
     }
     if case .alert(let notice) = push, let end = notice.expiresAt, end <= now {
       return settle(delivery, .done)

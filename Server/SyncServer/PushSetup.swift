@@ -151,7 +151,7 @@ final class PushSetup {
 
   private func looked(_ result: Result<Result<Reading, ReadingFault>?, any Error>) {
     isLooking = false
-    // An ended thread reads nothing any more: the server stops.
+    // The thread has ended and reads nothing: the server stops.
     guard case .success(let read?) = result else { return }
     switch read {
     case .failure(let fault):

@@ -6,7 +6,7 @@ package enum StopStage: String, Hashable, Sendable {
 }
 
 extension SyncServer {
-  /// Stops, and reports if that takes too long: a disk that does not answer can block it for ever.
+  /// Stops, and reports if that takes too long: a disk that does not answer can block it forever.
   ///
   /// - Parameters:
   ///   - seconds: how long it may take.

@@ -2,7 +2,7 @@
 package enum AgentEvent: Hashable, Sendable {
   /// The agent's own id of its conversation; a later prompt resumes it.
   case session(String)
-  /// The conversation to resume does not exist any more.
+  /// The conversation to resume no longer exists.
   case sessionLost
   /// A tool began. Ids are as the agent gave them, cut to `AgentLimits.toolIDBytesMax`.
   case toolStarted(id: String, name: String)
@@ -66,7 +66,7 @@ package enum AgentLimits {
   package static let runningToolsMax = 1_000
 }
 
-/// Reads what an agent writes, a piece at a time, wherever the pieces are cut.
+/// Reads an agent's output, a piece at a time, wherever the pieces are cut.
 ///
 /// Nothing in the output can trap, and memory is bounded by `AgentLimits`. Unknown output is
 /// skipped: agents add kinds of events with every version. Only the end is judged strictly: without

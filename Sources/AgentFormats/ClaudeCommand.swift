@@ -1,8 +1,8 @@
 /// A prompt that Claude Code may take for one of its own commands: it begins with a slash.
 ///
 /// A prompt with anything before the slash is text. A prompt that begins like a path (`/etc/hosts
-/// is wrong`) is text, too, and so is the name of no command. Only the program knows which names
-/// are commands.
+/// is wrong`) is text, too, and does not name a command. Only the program knows which names are
+/// commands.
 struct ClaudeCommand: Hashable, Sendable {
   /// What a command did to the conversation, as the program reports it.
   enum Change: Hashable, Sendable {
@@ -28,8 +28,8 @@ struct ClaudeCommand: Hashable, Sendable {
   /// Bytes of the program's answer that a reason names.
   static let answerBytesMax = 200
 
-  /// Whether the user meant the command: it stands alone, has one argument, or takes a text.
-  /// Anything else that begins with its name is a sentence.
+  /// Whether the user meant the command: it is alone, has one argument, or takes a text. Anything
+  /// else that begins with its name is a sentence.
   var isMeant: Bool
 
   /// nil for a prompt that is always text.

@@ -17,7 +17,7 @@ package struct ClaudeReader: AgentOutputReader {
     var subtype: String
     var isError: Bool
     var text: String
-    /// How many times a model worked; nil if the line has no number.
+    /// The number of times that a model worked; nil if the line has none.
     var turns: Int64?
     /// The name of its own command that it ran.
     var command: String?
@@ -69,7 +69,7 @@ package struct ClaudeReader: AgentOutputReader {
     }
     if result.isError || result.subtype != "success" {
       let reason = result.text.isEmpty ? "The agent ended with \(result.subtype)." : result.text
-      // From its own words, if no line names the time.
+      // From its text, if no line names the time.
       let until = limit.until ?? WaitPhrase.time(in: reason, now: now)
       if limit.isReached { return .tryLater(reason: reason, until: until) }
       if let until = ClaudeReader.limitInOldForm(result.text) {
@@ -95,7 +95,7 @@ package struct ClaudeReader: AgentOutputReader {
       return .failed(reason: result.text.isEmpty ? reason : "\(reason) \(result.text)")
     }
     if let change, command.isMeant { return .succeeded(summary: change.summary) }
-    // It reports changes of its conversation in another way.
+    // It reports changes of its conversation in a different way.
     if let name = result.command, ClaudeCommand.changing.contains(name), command.isMeant {
       return .failed(
         reason: ownWords.isEmpty ? "The agent did not carry out /\(name)." : ownWords)
@@ -221,7 +221,7 @@ package struct ClaudeReader: AgentOutputReader {
     if case .object(let usage)? = object["model_usage_since_last_result"], !usage.isEmpty {
       didAnswer = true
     }
-    // The id in such a result belongs to no conversation either.
+    // The id in such a result does not belong to a conversation, either.
     let isLost = errors.hasPrefix("No conversation found with session ID")
     return tools.endAll() + (isLost ? [.sessionLost] : [])
   }

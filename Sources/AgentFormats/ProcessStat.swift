@@ -9,8 +9,8 @@ package struct ProcessStat: Hashable, Sendable {
   package var session: Int32
   /// Whether it has a terminal at which it can ask its user.
   package var hasTerminal: Bool
-  /// When it started, in clock ticks since boot. Together with the id it identifies a process for
-  /// ever.
+  /// When it started, in clock ticks since boot. Together with the id, it identifies a process
+  /// uniquely.
   package var start: UInt64
 
   /// nil if the text is not such a line.

@@ -1,4 +1,5 @@
-/// What an agent wants to give to a tool, as the user reads it before allowing it.
+/// The input that an agent wants to give to a tool, in the form that a user reads before allowing
+/// it.
 ///
 /// Every field appears by name. The agent chooses the names, so with a list of relevant fields it
 /// could hide the others.

@@ -52,7 +52,7 @@ package enum HelpText {
   }
 
   /// A line that begins with blanks, and the column at which it continues: below the text after its
-  /// gap of two blanks, or below its beginning if it has no gap.
+  /// gap of two blanks. Without a gap, it continues below its beginning.
   private static func indented(
     _ line: Substring, width: Int
   ) -> (line: String, column: Int) {

@@ -73,7 +73,7 @@ package struct PositionedJSON: Hashable, Sendable {
   /// A member of an object.
   package subscript(_ key: String) -> PositionedJSON? { members?.first { $0.key == key }?.value }
 
-  /// What kind of value it is, for messages.
+  /// The kind of value, for messages.
   package var kind: String {
     switch value {
     case .null: "null"

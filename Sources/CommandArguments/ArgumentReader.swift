@@ -2,7 +2,7 @@ package import ArgumentParser
 
 /// Wrong usage, found before anything was done.
 package struct ArgumentFault: Error {
-  /// What is wrong, and the correct form.
+  /// The fault, and the correct form.
   package var message: String
   /// The message, the command's usage, and how to get its help.
   package var text: String
@@ -108,7 +108,7 @@ private struct Line {
 
   /// The arguments in the order that leaves the parser no choice.
   var assembled: [String] {
-    // The parser takes the word `help` for a command wherever a command is possible.
+    // The parser treats the word `help` as a command wherever a command is possible.
     let needsTerminator =
       hasTerminator || texts.contains { $0.hasPrefix("-") && $0 != "-" }
       || words.isEmpty && texts.first == "help"
@@ -146,7 +146,7 @@ private struct Line {
     }
   }
 
-  /// Takes `--name=a b` for a text if the command's text is missing, and otherwise for an option.
+  /// Treats `--name=a b` as a text if the command's text is missing, and otherwise as an option.
   mutating func settle() {
     var added = 0
     for (argument, place) in undecided {

@@ -3,7 +3,7 @@ import Foundation
 /// Writes lines for users.
 enum Console {
   static func write(_ text: String, to file: FileHandle = .standardOutput) {
-    // A reader that has gone away is no reason to fail.
+    // If the reader has ended, that is not a failure.
     try? file.write(contentsOf: Data((text + "\n").utf8))
   }
 
@@ -37,7 +37,7 @@ enum Console {
   static func decimal(_ number: Double) -> String { String(format: "%.1f", number) }
 }
 
-/// Ctrl-C and SIGTERM as a flag, instead of a sudden end.
+/// Ctrl-C and SIGTERM as a flag, instead of ending the process.
 final class Interruption {
   private let sources: [any DispatchSourceSignal]
   private let flag: InterruptionFlag

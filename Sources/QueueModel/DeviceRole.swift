@@ -4,7 +4,7 @@ public enum DeviceRole: Int64, Hashable, Sendable, CaseIterable {
   case viewer = 1
   /// Reads, queues and edits, answers requests; runs nothing.
   case author = 2
-  /// All of it: also runs agents.
+  /// All rights: also runs agents.
   case host = 3
 
   /// The name that people and scripts use.

@@ -1,6 +1,6 @@
 /// A 128-bit identifier with the text form of RFC 9562: `8-4-4-4-12` hexadecimal digits.
 ///
-/// The rooms without Foundation carry UUIDs through this protocol; values come in from outside.
+/// Modules without Foundation pass UUIDs through this protocol; callers provide the values.
 public protocol UniqueIdentifier: Hashable, Comparable, Sendable, CustomStringConvertible {
   /// The first eight bytes, big-endian.
   var high: UInt64 { get }
@@ -90,7 +90,7 @@ private func hexadecimalDigits(_ value: UInt64) -> [UInt8] {
   return (0..<16).map { alphabet[Int(value >> UInt64(60 - 4 * $0) & 0xF)] }
 }
 
-/// Names one queued prompt for ever; made by the device that queued it.
+/// The permanent name of one queued prompt; the device that queues it makes it.
 public struct MessageID: UniqueIdentifier {
   /// The first eight bytes, big-endian.
   public let high: UInt64
@@ -184,9 +184,9 @@ public struct SessionID: Hashable, Comparable, Sendable, CustomStringConvertible
     rawValue = folded
   }
 
-  /// Takes a name that is what `init(_:)` makes of it; nil for any other.
+  /// Accepts a name that `init(_:)` would not change; nil for any other.
   package init?(canonical name: String) {
-    // Almost all names are of this kind, and they are read by the ten thousand.
+    // Almost all names are of this kind, and a program reads tens of thousands of them.
     let isPlain = name.utf8.allSatisfy { byte in
       byte > 0x20 && byte < 0x7F && !(UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte)
     }
@@ -203,8 +203,8 @@ public struct SessionID: Hashable, Comparable, Sendable, CustomStringConvertible
   /// The lower-cased name.
   public var description: String { rawValue }
 
-  /// Compares bytes: `String` equates canonical equivalents, and then the same operations would
-  /// leave one spelling or the other, depending on the order of arrival.
+  /// Compares bytes. `String` equates canonical equivalents, so the order of arrival would decide
+  /// which spelling the same operations leave.
   public static func == (left: SessionID, right: SessionID) -> Bool {
     left.rawValue.utf8.elementsEqual(right.rawValue.utf8)
   }

@@ -6,10 +6,10 @@ public enum Limits {
   public static let nameBytesMax = 1_024
   /// UTF-8 bytes of one message's content.
   public static let contentBytesMax = 1 << 20
-  /// UTF-8 bytes of the longest text that is kept whole while it waits for a look.
+  /// UTF-8 bytes of the longest text that is kept whole while it waits for a check.
   public static let editionBytesMax = 64 << 10
-  /// About the bytes of a change of one message that surely fit one delta, whatever frames a peer
-  /// takes; a longer one is marked as incomplete until all of it has arrived.
+  /// The approximate size, in bytes, of a change of one message that fits one delta for every peer.
+  /// A longer change is marked as incomplete until all of it has arrived.
   public static let unmarkedChangeBytesMax = 8 << 10
   /// Sessions a workspace may hold.
   public static let sessionsMax = 10_000
@@ -19,7 +19,7 @@ public enum Limits {
   public static let queueSizeDefault = 10
   /// The range the queue size setting may take.
   public static let queueSizeRange = 1...1_000
-  /// Whether users are notified that a queue of this length is near its cap: from 80 % (C-7).
+  /// Whether users are warned that a queue of this length is near its cap: from 80 % (C-7).
   package static func isNearlyFull(_ count: Int, of max: Int) -> Bool { count * 10 >= max * 8 }
   /// Operations that may wait for others, per workspace.
   public static let pendingOperationsMax = 100_000
@@ -31,11 +31,12 @@ public enum Limits {
   public static let stampAheadMillisecondsMax: Int64 = 120_000
   /// Changes a device remembers to undo, and as many to redo.
   public static let undoGroupsMax = 1_000
-  /// About the bytes these take together.
+  /// Their approximate total size, in bytes.
   public static let undoBytesMax = 8 << 20
-  /// Typing in one message within so many milliseconds of the keystroke before is undone with it.
+  /// Typing in one message is undone together if each keystroke follows the one before within this
+  /// number of milliseconds.
   public static let typingPauseMillisecondsMax: Int64 = 1_000
-  /// Scalars of one stretch of typing; more begin another one.
+  /// Scalars of one stretch of typing; further ones begin another stretch.
   public static let typingScalarsMax = 500
   /// A stretch of typing without a pause is saved with the next letter after so many milliseconds, and
   package static let stretchMillisecondsMax: Int64 = 60_000
@@ -51,7 +52,7 @@ public enum Limits {
   public static let messageAttachmentsMax = 20
   /// Drafts a device keeps; each holds at most `contentBytesMax`.
   public static let draftsMax = 1_000
-  /// Tools of one session that are kept as running.
+  /// Tools of one session that are recorded as running.
   public static let runningToolsMax = 1_000
   /// UTF-8 bytes of an agent's id for a tool.
   public static let toolIDBytesMax = 256

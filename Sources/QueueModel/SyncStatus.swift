@@ -1,8 +1,8 @@
 /// The outcome of pairing.
 public struct PairingResult: Hashable, Sendable {
-  /// The workspace the device belongs to now.
+  /// The workspace that the device belongs to now.
   public var workspace: WorkspaceID
-  /// What people call the workspace.
+  /// The display name of the workspace.
   public var workspaceName: String
   /// The device's id.
   public var device: DeviceID
@@ -25,13 +25,13 @@ public struct SyncStatus: Hashable, Sendable {
     case notPaired
     /// A user turned sync off.
     case disabled
-    /// On the way to the server.
+    /// Connecting to the server.
     case connecting
     /// Connected; changes flow.
     case connected
-    /// Waits before it tries again.
+    /// Waits before the next attempt.
     case waiting
-    /// The server refused for good; data are kept, and no attempt is made until a user acts.
+    /// The server refused permanently; data is kept, and no attempt is made until a user acts.
     case refused
   }
 
@@ -45,8 +45,8 @@ public struct SyncStatus: Hashable, Sendable {
     public var connected: Bool
     /// Whether it has stored everything that the server has, as far as this device knows.
     public var seenEverything: Bool
-    /// Since when it is not connected, in milliseconds since 1970; absent if it is connected, or if
-    /// the server does not know.
+    /// When it was disconnected, in milliseconds since 1970; absent if it is connected, or if the
+    /// server does not know.
     public var awaySince: Int64?
 
     package init(
@@ -70,25 +70,26 @@ public struct SyncStatus: Hashable, Sendable {
   public var device: String
   /// This device's name.
   public var deviceName: String
-  /// Operations that the server is not known to have.
+  /// The number of operations that the server may lack.
   public var outgoing = 0
-  /// Connected, the server has everything of this device, and this device has all that the server
-  /// is known to have.
+  /// Whether the device is connected, the server has all of its operations, and it has all that the
+  /// server is known to have.
   public var synced = false
   /// The latest problem, until it is resolved.
   public var lastError: String?
   /// The code of the server's latest refusal, until it is resolved.
   public var refusalCode: String?
-  /// Since when it is connected, milliseconds since 1970.
+  /// When it connected, in milliseconds since 1970.
   public var connectedSince: Int64?
-  /// When everything was last in sync, milliseconds since 1970.
+  /// When everything was last in sync, in milliseconds since 1970.
   public var lastSyncedAt: Int64?
-  /// The milliseconds until the next try, in state `waiting`, when the status was made.
+  /// The milliseconds until the next attempt in state `waiting`, counted from when the status was
+  /// made.
   public var retryAfterMilliseconds: Int64?
   /// The other devices of the workspace.
   public var devices: [Device] = []
-  /// How often a copy of this program's running memory was found to write under the same ids, so that
-  /// what was done here got others.
+  /// How often a copy of this program's running memory was found to write under the same ids. Each
+  /// time, this device's changes got new ids.
   public var repairs = 0
 
   package init(state: State, device: DeviceID, deviceName: String) {

@@ -3,9 +3,9 @@ import SequenceCRDT
 
 /// All actions that two devices may perform at the same time, each with each, on one small state.
 ///
-/// A test sets a workspace up with `setup`, lets two (or more) authors act without knowing of each
-/// other, delivers their operations in every order, and compares the result with the oracle and, if
-/// the contract names one, with `Pair.facts`.
+/// A test sets up a workspace with `setup`, and lets two or more authors act without knowing of
+/// each other. It delivers their operations in every order, and compares the result with the oracle
+/// and, if the contract names one, with `Pair.facts`.
 package enum PairMatrix {
   /// An author; each has its own ids and texts. The author with the higher number has the later
   /// clock.

@@ -10,7 +10,7 @@ package struct QueueMirror {
   private var tasks: [SessionID: TaskState] = [:]
   /// The session of each message.
   private var places: [MessageID: SessionID] = [:]
-  /// Events that put a message into a queue while another one showed it, in words.
+  /// Events that inserted a message into a queue while another one showed it, in words.
   private var doubles: [String] = []
 
   package init(workspace: Workspace) {

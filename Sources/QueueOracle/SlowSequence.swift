@@ -63,7 +63,7 @@ package struct SlowSequence {
       return node.origins.time > other.origins.time
     }
     guard let id = node.id, let otherID = other.id else {
-      preconditionFailure("the root is nobody's child")
+      preconditionFailure("the root has no parent")
     }
     return id > otherID
   }

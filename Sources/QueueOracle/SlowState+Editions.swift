@@ -3,7 +3,7 @@ import SequenceCRDT
 
 /// The saved texts, computed from scratch: the notes of the present editions, parsed by hand.
 extension SlowState {
-  /// A text that a user can choose, or that came too late.
+  /// A text that a user can choose, or that was too late.
   package struct Version: Equatable {
     /// nil if the whole text is not kept.
     package var text: String?
@@ -24,7 +24,7 @@ extension SlowState {
     return versions(of: notes(of: id).filter { $0.attempt == nil && !$0.says(own) })
   }
 
-  /// Whether a message waits until somebody checks it.
+  /// Whether a message waits until a user checks it.
   package func isMerged(_ id: MessageID) -> Bool {
     let notes = notes(of: id)
     guard !hasStarted(id), notes.count >= 2, textOfAll(notes) == nil else { return false }
@@ -32,8 +32,8 @@ extension SlowState {
     return notes.contains { !$0.says(own) }
   }
 
-  /// The text that users see and agents get: the letters, unless two saved one text, or an agent
-  /// got another one.
+  /// The text that users see and agents get: the letters, unless two editions agree on a text, or
+  /// an agent got a different one.
   package func content(of id: MessageID) -> String {
     let notes = notes(of: id)
     let letters = letters(of: id)

@@ -100,7 +100,7 @@ extension SlowState {
     return Priority(rawValue: raw) ?? .normal
   }
 
-  /// Until when a person does not want the message.
+  /// The time before which a user does not want the message.
   func later(of message: MessageID) -> Int64? {
     guard case .number(let number)? = messages[message]?.registers[.later]?.value, number > 0 else {
       return nil

@@ -10,9 +10,9 @@ package struct SlowState {
   }
 
   package struct TagSet {
-    /// Every tag ever put, with its note.
+    /// Every tag ever added, with its note.
     package var put: [OperationID: String] = [:]
-    /// Every tag ever cleared, put or not.
+    /// Every tag ever cleared, added or not.
     package var cleared: Set<OperationID> = []
     /// The present tags, by id.
     package var holding: [(id: OperationID, note: String)] {

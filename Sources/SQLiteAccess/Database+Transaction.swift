@@ -4,11 +4,11 @@ extension Database {
   /// One write transaction: all of `body`, or nothing if it throws.
   ///
   /// Like `inTransaction`, with prepared statements: a store with small transactions spends as much
-  /// on beginning and ending them as on the rows. `body` must rethrow the error of the first
+  /// time on beginning and ending them as on the rows. `body` must rethrow the error of the first
   /// statement that fails, since SQLite may have ended the transaction with it
   /// (<https://www.sqlite.org/lang_transaction.html>, "Response To Errors Within A Transaction").
   ///
-  /// - Precondition: no transaction is under way.
+  /// - Precondition: no transaction is open.
   /// - Throws: what `body` throws, or `DatabaseError` if the transaction cannot begin or be stored.
   package func transaction<Result>(_ body: (Database) throws -> Result) throws -> Result {
     try cachedStatement(sql: "BEGIN IMMEDIATE TRANSACTION").execute()

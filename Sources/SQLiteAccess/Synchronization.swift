@@ -20,7 +20,7 @@ extension Database {
   /// `SQLITE_FCNTL_JOURNAL_POINTER`). If the platform supports it, the disk's own memory is flushed
   /// too, as with `PRAGMA fullfsync`.
   ///
-  /// - Precondition: the database is in WAL mode, and no transaction is under way.
+  /// - Precondition: the database is in WAL mode, and no transaction is open.
   /// - Throws: `DatabaseError` if the disk fails. The commits are still valid then, but a loss of
   ///   power may lose them.
   package func synchronizeLog() throws {

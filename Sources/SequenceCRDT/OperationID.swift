@@ -87,7 +87,7 @@ extension OperationRange: Codable {
     last = try container.decode(UInt32.self, forKey: .last)
     guard first >= 1, first <= last else {
       throw DecodingError.dataCorruptedError(
-        forKey: .last, in: container, debugDescription: "\(first) to \(last) is no range of ids")
+        forKey: .last, in: container, debugDescription: "\(first) to \(last) is not a range of ids")
     }
   }
 }

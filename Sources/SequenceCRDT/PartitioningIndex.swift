@@ -2,7 +2,7 @@ extension Range where Bound: FixedWidthInteger & Sendable {
   /// The first number past a boundary, or `upperBound` if there is none: a binary search over
   /// whatever the numbers index.
   ///
-  /// - Precondition: if a number is past the boundary, so are all later ones.
+  /// - Precondition: if a number is past the boundary, all later ones are, too.
   /// - Complexity: O(log count) calls.
   @inlinable
   @inline(__always)

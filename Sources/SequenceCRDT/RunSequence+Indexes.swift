@@ -13,7 +13,7 @@ extension RunSequence {
   }
 
   /// Visits the visible units at some indexes in order, in stretches whose ids and numbers are
-  /// consecutive: the id of the first, and the numbers. Indexes that are none are left out.
+  /// consecutive: the id of the first, and the numbers. Invalid indexes are skipped.
   ///
   /// - Complexity: O(log runs + runs from the first to the last).
   package func forEachVisible(
@@ -60,7 +60,7 @@ extension RunSequence {
 // MARK: Order
 
 extension RunSequence {
-  /// Whether the unit with a number stands before the one with another.
+  /// Whether the unit with one number is before the unit with another.
   ///
   /// - Precondition: the numbers are below `unitCount`.
   /// - Complexity: O(log runs).

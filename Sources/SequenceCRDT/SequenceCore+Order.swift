@@ -1,4 +1,5 @@
-/// Where concurrent insertions go: the FugueMax tree, climbed with the help of jumps.
+/// Finds the places of concurrent insertions in the FugueMax tree, which it climbs with the help of
+/// jumps.
 ///
 /// Source: Weidner and Kleppmann, "The Art of the Fugue: Minimizing Interleaving in Collaborative
 /// Text Editing", arXiv:2305.00583 (FugueMax). The jumps are those of Myers, "An applicative

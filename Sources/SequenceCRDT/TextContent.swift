@@ -85,7 +85,7 @@ package struct TextContent: Sendable {
     return arena.text(of: stretches)
   }
 
-  /// The text of the visible scalars at some indexes; those that are none are left out.
+  /// The text of the visible scalars at some indexes; invalid indexes are skipped.
   ///
   /// - Complexity: O(log runs + runs from the first to the last + scalars).
   package func text(ofVisible indexes: Range<Int>) -> String {

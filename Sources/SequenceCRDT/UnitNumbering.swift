@@ -250,7 +250,7 @@ extension UnitNumbering {
     return true
   }
 
-  /// Records where the ids end now.
+  /// Records the present end of the ids.
   private mutating func noteTail() {
     tailSeq = 0
     guard let last = spans.last, let end = replicas[last.replica].spans.last,

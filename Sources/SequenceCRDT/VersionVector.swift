@@ -74,7 +74,7 @@ public struct VersionVector: Hashable, Sendable {
     }
   }
 
-  /// What this vector knows and `other` does not, in the order of the replica ids.
+  /// The operations that this vector knows and `other` does not, in the order of the replica ids.
   public func ranges(missingFrom other: VersionVector) -> [OperationRange] {
     entries.compactMap { entry in
       let known = other[entry.replica]

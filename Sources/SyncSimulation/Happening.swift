@@ -22,11 +22,11 @@ enum Happening {
   /// An acknowledgement that the server never sent, if that bug is planted.
   case bogusAck(device: Int, life: Int, TransportID, batch: UInt64)
 
-  // Agents and people.
+  // Agents and users.
   case agentEnd(device: Int, life: Int, StartOrder)
   case ask(device: Int, life: Int, StartOrder)
   case look(device: Int, life: Int, SessionID, RequestID)
-  /// The time has passed that a program gives its agents when it has to end.
+  /// The time that a program gives its agents when it has to end has passed.
   case graceEnd(device: Int, life: Int)
   /// Checkers examine everything.
   case sample

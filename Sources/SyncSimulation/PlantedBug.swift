@@ -7,7 +7,7 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable, Comparable {
   case commitBeforeFsync = "commit-before-fsync"
   /// A device considers a batch acknowledged as soon as it is sent.
   case outboxClearedAtSend = "outbox-cleared-at-send"
-  /// The server accepts stamps however far ahead of its clock they are.
+  /// The server accepts stamps that are any time ahead of its clock.
   case stampClampOff = "stamp-clamp-off"
   /// Observers do not receive moves.
   case moveEventMissing = "move-event-missing"
@@ -32,18 +32,18 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable, Comparable {
   /// A device takes any answer of the server as the confirmation that a change was in time, whether
   /// or not the server has the change.
   case silenceIsConsent = "silence-is-consent"
-  /// A device that shows something else than the agent's request approves the content of the
+  /// A device that shows something other than the agent's request approves the content of the
   /// register.
   case approvedUnseen = "approved-unseen"
-  /// Sessions that an undo paused, so that nothing starts, continue.
+  /// Sessions that an undo paused to prevent starts continue.
   case undoStarts = "undo-starts"
-  /// Devices that are apart from the server undo as if they were not.
+  /// Offline devices undo as if they were connected.
   case undoStartsApart = "undo-starts-apart"
   /// An undo removes its session, even if messages ran there.
   case undoTakesHistory = "undo-takes-history"
   /// A device settles merged texts by itself.
   case mergedUnseen = "merged-unseen"
-  /// What an undo leaves of a text is one that no one wrote, and no version says so.
+  /// An undo leaves a text that no user wrote, and no version shows that.
   case undoneUnwritten = "undone-unwritten"
 
   /// The bug in words.

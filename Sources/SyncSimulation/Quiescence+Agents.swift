@@ -1,13 +1,13 @@
 import ClientCore
 import QueueModel
 
-/// Lets hosts run messages until nothing is left to run.
+/// Waits until hosts have run all messages.
 extension Quiescence {
-  /// How long hosts may take, after the repair, to run everything that can be run.
+  /// The time limit, after the repair, for hosts to run everything that can run.
   private static let restMillisecondsMax: Int64 = 3_600_000
 
-  /// A time that is nearer than this is awaited. Clocks may be decades off, so a time further ahead
-  /// may never come.
+  /// The limit up to which a future time is awaited. Clocks may be decades off, so a later time may
+  /// never come.
   private static let nearMilliseconds: Int64 = 60_000
 
   /// - Returns: whether they succeeded.
@@ -52,7 +52,7 @@ extension Quiescence {
   private func startable(
     in session: SessionID, _ workspace: Workspace, by time: Int64
   ) -> MessageID? {
-    // A time that is nearer than this is waited for.
+    // The limit up to which a future time is awaited.
     let soon = time &+ Quiescence.nearMilliseconds
     let line = [time, soon].lazy.map { QueueLine(of: session, in: workspace, by: $0) }
       .first { $0.first != nil }
@@ -61,7 +61,7 @@ extension Quiescence {
     else { return nil }
     if head.status == .running {
       // Its turn continues where it began, even if it was moved to another session. If no agent has
-      // it any more, the host has to find out.
+      // it, the host has to find out.
       let isAsked = devices.contains { device in
         device.process?.agents.values.contains { $0.isOpen && $0.order.message == head.id }
           == true

@@ -7,10 +7,10 @@ import WireProtocol
 /// Ends every fault, waits until everything is sent, stored, delivered and run, and lets the
 /// checkers judge the result.
 package final class Quiescence: SimulationPart {
-  /// Whether every fault is over, including those of the push provider, until everything was
+  /// Whether every fault has ended, including those of the push provider, until everything was
   /// checked.
   private(set) var isSettling = false
-  /// Whether agents make no requests without a time limit any more.
+  /// Whether agents no longer make requests without a time limit.
   private(set) var isWindingUp = false
   unowned let simulation: Simulation
 
@@ -40,7 +40,7 @@ package final class Quiescence: SimulationPart {
     return isQuiet(waitedFor)
   }
 
-  /// Whether nothing is under way between these devices and the server.
+  /// Whether nothing is in transit between these devices and the server.
   func isQuiet(_ waitedFor: [SimulatedDevice]) -> Bool {
     guard let process = server.process, process.tasks.isEmpty, process.core.isHealthy else {
       return false
@@ -130,7 +130,7 @@ package final class Quiescence: SimulationPart {
       simulation.hosts.heal(device)
       // A program that had to end has ended, and starts again.
       devices.repair(device)
-      // As a user does, or a system that notices the network.
+      // Like a user, or a system that notices the network.
       simulation.clients.tell(device) { core, context, _ in core.syncRequested(at: context) }
     }
   }

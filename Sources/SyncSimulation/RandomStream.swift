@@ -1,6 +1,6 @@
 import QueueOracle
 
-/// The use of a generator. Each has its own numbers, so that leaving a step out changes little.
+/// The use of a generator. Each use has its own numbers, so that omitting a step changes little.
 enum RandomStream: UInt64 {
   case server = 1
   case device

@@ -1,5 +1,5 @@
 extension Simulation {
-  /// Runs a seed: draws the run, does its steps, and stops at the first violation.
+  /// Runs a seed: draws the run, performs its steps, and stops at the first violation.
   ///
   /// - Parameters:
   ///   - runsAgents: whether hosts run messages.
@@ -34,7 +34,7 @@ extension Simulation {
     return simulation.report(of: RecordedRun(options: plan.options, steps: steps))
   }
 
-  /// Does a run's steps again.
+  /// Repeats a run's steps.
   package static func replay(
     _ run: RecordedRun, keepsTrace: Bool = false,
     joining: () -> [any SimulationChecker] = { [] }

@@ -2,8 +2,8 @@ import ClientCore
 
 /// The simulated world: devices, network and server under virtual time, on one thread.
 ///
-/// The cores are the production ones; `clients` and `server` drive them as SyncClient and
-/// SyncServer do. The same options and events give the same run, down to the bytes. This type holds
+/// The cores are the production ones; `clients` and `server` drive them like SyncClient and
+/// SyncServer. The same options and events give the same run, down to the bytes. This type holds
 /// the parts together: it applies events, advances the time, and notifies the checkers.
 package final class Simulation {
   package let options: SimulationOptions

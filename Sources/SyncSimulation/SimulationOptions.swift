@@ -1,6 +1,6 @@
 /// The faults and commands that a run draws from; the names are those of the command line.
 package enum Profile: String, Hashable, Sendable, CaseIterable {
-  /// Few devices and steps, some of every fault.
+  /// Few devices and steps, with some faults of every kind.
   case smoke
   /// Every fault, at rates that let most commands succeed.
   case standard = "default"
@@ -52,7 +52,7 @@ package struct SimulationOptions: Hashable, Sendable {
 
   /// The devices have no server.
   package var isAlone = false
-  /// How late devices wake at most, in virtual milliseconds.
+  /// The maximum delay of devices on waking, in virtual milliseconds.
   package var timersLateMax: Int64 = 0
 
   package init(seed: UInt64, devices: Int) {
@@ -61,7 +61,7 @@ package struct SimulationOptions: Hashable, Sendable {
   }
 }
 
-/// How long bytes take if there is no fault.
+/// The time that bytes take without a fault.
 package struct NetworkConditions: Hashable, Sendable {
   package var latencyMilliseconds: ClosedRange<Int64> = 5...60
   /// The percentage of frames that are split and arrive in two parts.

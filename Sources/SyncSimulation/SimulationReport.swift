@@ -54,7 +54,7 @@ package struct SimulationReport: Hashable, Sendable {
   }
 }
 
-/// The counts of executing, of one run or of several together.
+/// The counts of execution, of one run or of several together.
 package struct ExecutionReport: Hashable, Sendable {
   /// Prompts that agents got.
   package var starts = 0
@@ -126,8 +126,8 @@ package struct NotificationCounts: Hashable, Sendable {
   package var repeats = 0
   /// Pushes that arrived.
   package var pushes = 0
-  /// How often a device with nothing under way was checked for the request that an agent waits for,
-  /// and how often the device did not show it.
+  /// How often a device with nothing in transit was checked for an agent's request, and how often
+  /// the device did not show it.
   package var approvalLooks = 0
   package var missedApprovals = 0
 

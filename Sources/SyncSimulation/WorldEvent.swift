@@ -4,7 +4,7 @@ package import QueueModel
 ///
 /// Devices are named by their index, from 0, in the order in which they were added. An event that
 /// makes no sense at its moment, such as a command for a device that is off, is skipped. So any
-/// part of a list of events is a list of events, which shrinking relies on.
+/// part of a list of events is a list of events, as shrinking requires.
 package enum WorldEvent: Hashable, Sendable {
   // A user or program on a device.
   case perform(device: Int, UserAction)
@@ -20,7 +20,7 @@ package enum WorldEvent: Hashable, Sendable {
   case restart(device: Int)
   /// The process does not run for this time; its clocks continue.
   case sleep(device: Int, milliseconds: Int64)
-  /// The wall clock is set to true time plus this.
+  /// The wall clock is set to the true time plus this.
   case setClock(device: Int, offsetMilliseconds: Int64)
   /// The result of the store's next commits.
   case setStore(device: Int, StoreCondition)
@@ -38,12 +38,12 @@ package enum WorldEvent: Hashable, Sendable {
   /// The device's connections break without a network, and it gets none until the network is back.
   case disconnect(device: Int)
   case reconnect(device: Int)
-  /// Breaks the connection: a part of the bytes under way arrives, and the rest does not.
+  /// Breaks the connection: a part of the bytes in transit arrives, and the rest does not.
   case cut(device: Int)
-  /// Nothing gets through in these directions until `heal`; connections stay.
+  /// In these directions, nothing arrives until `heal`; connections stay.
   case partition(device: Int, PartitionDirection)
   case heal(device: Int)
-  /// Everything under way, or sent in this time, arrives when it is over.
+  /// Everything in transit, or sent during this time, arrives when it has passed.
   case clog(device: Int, milliseconds: Int64)
   /// The connection breaks before the server's next acknowledgement arrives.
   case dropAck(device: Int)
@@ -96,8 +96,8 @@ package enum CopyMethod: Hashable, Sendable {
   case database
   /// All files, as a copy of the directory or of the disk.
   case directory
-  /// The running machine, memory and files, as if it was forked or set back to a snapshot while it
-  /// ran. Its connections break soon. If it did not run, or has agents: the files.
+  /// The running machine, memory and files, as if it was forked or restored from a snapshot while
+  /// it ran. Its connections break soon. If it did not run, or has agents: the files.
   case memory
 }
 

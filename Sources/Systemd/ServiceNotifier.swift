@@ -50,8 +50,8 @@ package struct ServiceNotifier: Sendable {
     }
   }
 
-  /// Sends assignments such as `READY=1`, one in each line. A manager that no longer listens is no
-  /// reason to fail.
+  /// Sends assignments such as `READY=1`, one in each line. It is not a failure if the manager no
+  /// longer listens.
   package func send(_ state: String) { send(state, flags: 0) }
 
   /// - Parameter passed: a descriptor to send with it; cmsg(3), `SCM_RIGHTS`.

@@ -18,7 +18,7 @@ package enum UnitText {
     return quoted + "\""
   }
 
-  /// Whether a unit can contain a text: no unit can contain a control character.
+  /// Whether a unit can contain a text: a unit cannot contain a control character.
   package static func canHold(_ text: String) -> Bool {
     !text.utf8.contains { $0 < 32 || $0 == 127 }
   }

@@ -81,7 +81,8 @@ import Testing
     #expect(end(steps) == .verdict(.succeeded(summary: "All tests pass.")))
   }
 
-  /// Cut anywhere, it is no success; and no agent had a prompt before its conversation's id.
+  /// If it is cut anywhere, it is not a success, and no agent had a prompt before its
+  /// conversation's id.
   @Test func aTurnThatIsCutIsNeverASuccess() {
     let before = Array(Self.opening.utf8)
     let all = Array((Self.opening + Self.work + Self.end).utf8)
@@ -132,7 +133,7 @@ import Testing
     }
   }
 
-  /// The repeated past makes no events, and a lost conversation fails the turn.
+  /// Repeated earlier turns make no events, and a lost conversation fails the turn.
   @Test func aConversationIsContinued() {
     var conversation = conversation("old")
     let lines = Self.opening.split(separator: "\n").map { $0 + "\n" }
@@ -245,7 +246,7 @@ import Testing
     #expect(sent(steps).first?.contains("-32600") == true)
   }
 
-  /// Nothing that it writes can trap, end a turn well, or have a prompt sent.
+  /// No output of the agent can cause a trap, end a turn with success, or send a prompt.
   @Test func damagedLinesAreSkipped() {
     let bytes = Array((Self.opening + Self.work + Self.permission("1", "{}")).utf8)
     let seed = UInt64.random(in: 0 ... .max)

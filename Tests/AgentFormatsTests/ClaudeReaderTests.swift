@@ -50,8 +50,8 @@ import Testing
     }
   }
 
-  /// Output that is cut off at any byte before the end of the result is no success, and every tool
-  /// has ended.
+  /// Output that is cut off at any byte before the end of the result is not a success, and every
+  /// tool has ended.
   @Test func aTruncatedTurnIsNeverASuccess() {
     let bytes = Array(Transcripts.claude.utf8)
     // Only the newline of the last line may be missing.
@@ -131,7 +131,7 @@ import Testing
       verdict
         == .tryLater(
           reason: "You've hit your limit · resets 3pm", until: 1_771_390_800_000))
-    // Milliseconds are told from seconds.
+    // Milliseconds are distinguished from seconds.
     let inMilliseconds = Transcripts.claudeRateLimited.replacing(
       "1771390800", with: "1771390800000")
     #expect(read(inMilliseconds).verdict == verdict)

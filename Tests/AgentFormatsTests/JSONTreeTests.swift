@@ -15,7 +15,7 @@ import Testing
     #expect(tree("[\"" + text + "\"]")?.elements.count == 1)
   }
 
-  /// Agents write whatever they like, and no text may take its reader long.
+  /// Agents may write any text, and reading it must never take long.
   @Test func deepTextsTakeNoLongerThanFlatOnes() {
     func seconds(_ part: String) -> Double {
       let count = (64 << 10) / part.utf8.count

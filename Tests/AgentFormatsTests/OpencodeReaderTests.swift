@@ -21,7 +21,7 @@ import Testing
     Array("data: {\"type\":\"\(type)\",\"properties\":{\(properties)}}\n\n".utf8)
   }
 
-  /// Everything that the request says is kept, in whatever field it is.
+  /// Everything in the request is kept, in any field.
   @Test(arguments: [
     (#""patterns":["ls","cat *"],"always":["ls *"]"#, "ls, cat *", #"patterns: ["ls","cat *"]"#),
     (
@@ -66,7 +66,7 @@ import Testing
     #expect(input.text?.contains(metadata) == true)
   }
 
-  /// What a person allows identifies the exact input.
+  /// The text that a user allows identifies the exact input.
   @Test func noTwoInputsReadTheSame() {
     let inputs: [JSONTree] = [
       ["command": "a: b"], ["a": "b"], ["command": "a: b\nc: d"], ["a": "b", "c": "d"],

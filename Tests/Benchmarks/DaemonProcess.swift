@@ -90,8 +90,8 @@ final class DaemonProcess {
   /// Seconds of processor time that it has used.
   var processorSeconds: Double { get throws { try ProcessorTime.seconds(of: pid) } }
 
-  /// The anonymous memory that it has now, in bytes: without pages of files, which the system
-  /// reclaims when it needs them, and which other processes may share.
+  /// The anonymous memory that it has now, in bytes. It excludes pages of files, which the system
+  /// reclaims on demand and which other processes may share.
   var anonymousMemory: Double { get throws { try ProcessMemory.bytes("RssAnon", of: pid) } }
 
   /// Sends one request over its own connection, like the command line, and returns the whole

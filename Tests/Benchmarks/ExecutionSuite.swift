@@ -1,8 +1,8 @@
 import Foundation
 
-/// A server, the host of a session and another device, all real processes. It measures the time
-/// from sending a prompt on one device until its agent begins on the other, the time of an approval
-/// there and back, and the cost of an idle host.
+/// A server, the host of a session and another device, all real processes. It measures three
+/// things: the time from sending a prompt on one device until its agent begins on the other, the
+/// time of an approval in both directions, and the cost of an idle host.
 struct ExecutionSuite {
   /// The messages to send, each after the one before has ended.
   var messages = 300

@@ -2,8 +2,8 @@ import Foundation
 
 /// Measures bodies over several runs.
 ///
-/// It measures the processor time of the process, of all its threads: the time of work that waits
-/// for nothing on an idle machine, even if the machine is busy. The same clock measures peers. Work
+/// It measures the processor time of all threads of the process. Even on a busy machine, that is
+/// the time that work without waits would take on an idle one. The same clock measures peers. Work
 /// that waits for a disk is measured in wall time.
 enum Stopwatch {
   /// The seconds that `body` takes, for each run.

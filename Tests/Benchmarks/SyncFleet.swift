@@ -238,7 +238,7 @@ struct LoadMeter {
   private var underway: [[(number: Int, delta: [UInt8], at: NIODeadline)]]
   private var heads: [Int]
   private(set) var sentCount = 0
-  /// Seconds from sending to arrival, by order of sending; 0 for those under way.
+  /// Seconds from sending to arrival, by order of sending; 0 for those in transit.
   private(set) var latencies: [Double] = []
   private(set) var arrivedCount = 0
 

@@ -121,7 +121,7 @@ enum TypicalWorkspace {
       high: UInt64(run), low: UInt64(number) &* 0x9E37_79B9_7F4A_7C15)
   }
 
-  /// The cost of waiting for the disk alone: 4 KiB appended to a file, and fsync.
+  /// The cost of only waiting for the disk: 4 KiB appended to a file, and fsync.
   private static func synchronisations(in directory: String, runs: Int) throws -> [Double] {
     let path = directory + "/fsync"
     let file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)

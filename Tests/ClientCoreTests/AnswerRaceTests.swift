@@ -5,17 +5,17 @@ import SyncTestSupport
 import Testing
 import WireProtocol
 
-/// A host that asks and devices that answer, while connections break, time passes and the server is
-/// started anew: one outcome on every device, and one decision for the agent.
+/// A host that asks and devices that answer, while connections break, time passes and the server
+/// restarts: one outcome on every device, and one decision for the agent.
 struct AnswerRaceTests {
   private static let session = SessionID.named("s")
   private static let host = 0
 
   private struct World {
     var fleet: Fleet
-    /// What was asked, in order.
+    /// The requests, in order.
     var asks: [RequestID] = []
-    /// Answers that were refused at once, with how.
+    /// Answers that were refused at once, with the reason.
     var refused: [(answer: AnswerRequest, ending: AnswerEnding)] = []
     var given: [AnswerRequest] = []
     var generator: SeededGenerator
@@ -78,7 +78,7 @@ struct AnswerRaceTests {
         fleet.isServerDown = generator.chance(50)
         if fleet.isServerDown {
           for device in fleet.devices.indices { fleet.cut(device) }
-          // Long enough for answers that were given meanwhile to be dropped.
+          // Long enough that answers that were given meanwhile are dropped.
           if generator.chance(40) {
             try answer()
             try fleet.pass(130_000)
@@ -88,7 +88,7 @@ struct AnswerRaceTests {
       }
     }
 
-    /// Everybody is there, and everything that waits for time is over.
+    /// All devices are connected, and nothing waits for a time any longer.
     mutating func end() throws {
       fleet.isServerDown = false
       for _ in 0..<12 { try fleet.pass(60_000) }
@@ -126,7 +126,7 @@ struct AnswerRaceTests {
     var world = try World(seed: 3)
     try world.raise()
     try world.fleet.settle()
-    // The host is away, so that its register says nothing yet.
+    // The host is offline, so that its register does not change yet.
     world.fleet.cut(AnswerRaceTests.host)
     let request = AnswerRequest(
       session: AnswerRaceTests.session, request: world.asks[0], verdict: .allowed)
@@ -148,8 +148,8 @@ struct AnswerRaceTests {
     #expect(decisions.count == 1 && decisions.first?.ending == .allowed)
   }
 
-  /// The connection stands still, and the device is away for longer than an answer waits to be sent:
-  /// what arrived and counts was not too late, and what did not arrive does not come any more.
+  /// The connection stalls, and the device is offline for longer than an answer waits to be sent.
+  /// An answer that arrived in time counts, and one that did not arrive is no longer sent.
   @Test(arguments: [Fleet.Loss.received, .sent], [false, true])
   func anAnswerWhoseResponseWasLostIsAskedAbout(loss: Fleet.Loss, restarts: Bool) throws {
     var world = try World(seed: 3)
@@ -178,7 +178,7 @@ struct AnswerRaceTests {
     #expect(world.fleet.devices[1].core.pendingAnswers.isEmpty)
   }
 
-  /// Somebody taps one button and then the other one while the first answer is under way.
+  /// A user taps one button and then the other, while the first answer is on its way.
   @Test func whoChangesTheirMindIsToldWhichAnswerCounts() throws {
     var world = try World(seed: 3)
     try world.raise()
@@ -198,7 +198,7 @@ struct AnswerRaceTests {
     #expect(world.fleet.devices[1].core.pendingAnswers.isEmpty)
   }
 
-  /// What the races below come to, so that they do not pass because nothing happens in them.
+  /// The outcomes of the races below, so that these do not pass because nothing happens.
   @Test func theRacesEndInEveryWay() throws {
     var decided: Set<AskOutcome.Ending> = []
     var ends: Set<String> = []
@@ -238,10 +238,10 @@ struct AnswerRaceTests {
       let takers = world.fleet.devices.filter { device in
         device.endings.contains { $0.answer.request == id && $0.ending == .taken }
       }
-      // The same answer given twice is one answer; two devices never both have the say.
+      // The same answer given twice is one answer; two devices never both decide.
       #expect(takers.count <= 1, "seed \(seed): \(id) was taken from several")
       if let decision = decisions.first, let device = decision.device {
-        // Its response may have been lost; then it was told that its own answer came first.
+        // Its response may have been lost; then it learned that its own answer came first.
         #expect(world.given.contains { $0.request == id }, "seed \(seed): nobody answered")
         if let taker = takers.first { #expect(taker.id == device, "seed \(seed)") }
       }

@@ -68,7 +68,7 @@ import WireProtocol
     fleet.note(0) { core, context, _ in core.syncRequested(at: context) }
     #expect(fleet.devices[0].actions == [.close(first), .connect(second)])
     fleet.devices[0].actions = []
-    // Nor does it wait for an answer to `hello` that takes long.
+    // It does not wait for a slow answer to `hello`, either.
     fleet.note(0) { core, context, store in
       core.connectionOpened(second, at: context, store: store)
     }
@@ -85,7 +85,7 @@ import WireProtocol
       fleet.isServerDown = true
       try fleet.start()
       try fleet.pass(300_000)
-      // The next try begins, and is still under way when somebody wants to be connected.
+      // The next attempt begins, and is still running when a user wants to connect.
       let deadline = try #require(fleet.devices[0].core.deadline)
       fleet.now = deadline
       fleet.note(0) { $0.timePassed(at: $1, store: $2) }
@@ -126,7 +126,7 @@ import WireProtocol
         try trial.settle()
       }
     }
-    // With two hundred tries the upper half of each range is reached.
+    // Two hundred attempts reach the upper half of each range.
     for (attempt, delay) in longest.enumerated() {
       #expect(delay > min(500 << Int64(attempt), 30_000) / 2)
     }
@@ -153,7 +153,7 @@ import WireProtocol
     #expect(until - fleet.now <= 500)
   }
 
-  // F4: the server starts anew, and its devices are back soon; sooner where an agent works.
+  // F4: the server restarts, and its devices are back soon; sooner if an agent works.
   @Test(arguments: [false, true])
   func aConnectionThatStoodComesBackSoon(anAgentWorks: Bool) throws {
     for seed in 0..<8 as Range<UInt64> {
@@ -176,7 +176,7 @@ import WireProtocol
       fleet.cut(0)
       let lostAt = fleet.now
       try fleet.pass(500)
-      // The loss, and two tries that failed.
+      // The loss, and two failed attempts.
       #expect(fleet.devices[0].reports.count >= 3)
       while fleet.now < lostAt + ClientLimits.returnMilliseconds - 4_000 {
         guard case .waiting(let until) = fleet.devices[0].core.condition else {
@@ -383,7 +383,7 @@ import WireProtocol
     #expect(fleet.devices[0].core.replica.record.prefix == fleet.server.head)
   }
 
-  /// A slow line brings the answers to a full window one by one.
+  /// Over a slow line, the answers to a full window arrive one by one.
   @Test func eachAnswerGivesTheNextBatchItsTime() throws {
     var fleet = try Fleet(devices: 1)
     try fleet.start()
@@ -409,7 +409,7 @@ import WireProtocol
     #expect(!passes(to: start + 2 * ClientLimits.answerMilliseconds - 1))
   }
 
-  /// A line with 5 KiB a second, which takes a long prompt in one frame of 200 seconds.
+  /// A line with 5 KiB a second, on which a long prompt in one frame takes 200 seconds.
   @Test func aLongBatchHasTheTimeThatASlowLineTakes() throws {
     var fleet = try Fleet(devices: 1)
     try fleet.start()
@@ -427,7 +427,7 @@ import WireProtocol
     let end = fleet.now + Int64(batch.delta.count / 5)
     while fleet.now < end {
       fleet.now += 10_000
-      // The server's pings come all the time.
+      // The server's pings arrive all the time.
       fleet.deliver(.presence([]), to: 0)
       fleet.note(0) { $0.timePassed(at: $1, store: $2) }
       try fleet.settle()

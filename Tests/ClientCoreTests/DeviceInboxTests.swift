@@ -6,7 +6,7 @@ import WireProtocol
 
 @testable import ClientCore
 
-/// What a device keeps of notifications: each once, whatever comes again.
+/// The notifications that a device keeps: each once, whatever arrives again.
 @Suite struct DeviceInboxTests {
   private static let wall: Int64 = 1_700_000_000_000
   private static let day: Int64 = 86_400_000

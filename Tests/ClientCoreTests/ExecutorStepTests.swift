@@ -6,16 +6,16 @@ import SyncTestSupport
 import Testing
 import WireProtocol
 
-/// What an executor makes of queues that others change while it runs them.
+/// How an executor treats queues that others change while it runs them.
 struct ExecutorStepTests {
-  /// An executor whose authority says yes.
+  /// An executor whose authority grants everything.
   private struct Scene {
     var executor = Executor(device: Scene.device, firstRequest: 1)
     var host = TestDevice(1)
     var leases: UInt64 = 0
     var ended: [Command] = []
     var begun: [StartOrder] = []
-    /// Sessions for which consent was asked, and for which it is asked no more.
+    /// Sessions for which consent was requested, and for which it is no longer requested.
     var asked: [SessionID] = []
     /// Whether answers to dispatches wait for `answerHeld`.
     var holdsDispatches = false
@@ -27,7 +27,7 @@ struct ExecutorStepTests {
       EventContext(now: 1_000, wall: TestDevice.startOfTime + 1_000, random: 7)
     }
 
-    /// Looks at all queues, and gives every answer that is asked for.
+    /// Examines all queues, and gives every requested answer.
     mutating func run() throws {
       let sessions = Set(host.workspace.sessions().map(\.id))
       try follow(executor.queuesChanged(sessions, in: host.workspace, at: context))
@@ -35,19 +35,19 @@ struct ExecutorStepTests {
 
     var wall: Int64 { context.wall }
 
-    /// The session's agent, which a person works with, waits for a prompt.
+    /// The session's agent, with which a user works, waits for a prompt.
     mutating func open(_ session: String) throws {
       try follow(
         executor.gateChanged(.named(session), isOpen: true, in: host.workspace, at: context))
     }
 
-    /// Somebody works at the agent's own prompt, or is done.
+    /// A user works at the agent's own prompt, or has finished.
     mutating func busy(_ session: String, _ isBusy: Bool) throws {
       try follow(
         executor.busyChanged(.named(session), isBusy, in: host.workspace, at: context))
     }
 
-    /// A host says what the agent of "s" does.
+    /// A host reports what the agent of "s" does.
     mutating func report(_ status: TaskStatus) throws {
       try host.perform(
         .reportTask(TaskReport(session: .named("s"), status: status, milliseconds: 1)))
@@ -64,7 +64,7 @@ struct ExecutorStepTests {
           .named(session), attempt: 1, with: result, in: host.workspace, at: context))
     }
 
-    /// The authority lets out what was asked for.
+    /// The authority grants what was requested.
     mutating func answerHeld() throws {
       guard let id = held else { return }
       (held, holdsDispatches) = (nil, false)
@@ -102,7 +102,7 @@ struct ExecutorStepTests {
     }
   }
 
-  /// A host whose clock is behind reckons times that are over for the authority.
+  /// A host whose clock is behind computes times that have passed for the authority.
   @Test(
     arguments: [
       (-3_600_000, 10_000), (9_999, 10_000), (60_000, 60_000), (Int64.max - 5, 691_200_000),
@@ -129,7 +129,7 @@ struct ExecutorStepTests {
     #expect(scene.ended.contains(.setNotBefore(.numbered(1), scene.wall + reckoned)))
   }
 
-  /// Somebody begins to work at the agent's own prompt while the authority is asked.
+  /// A user begins to work at the agent's own prompt while the request to the authority is pending.
   @Test func whatMayNoLongerStartIsGivenBack() throws {
     var scene = Scene()
     scene.holdsDispatches = true
@@ -166,7 +166,7 @@ struct ExecutorStepTests {
     #expect(scene.ended == [])
   }
 
-  /// S-6: a machine runs what somebody at it let it run, and asks once for the rest.
+  /// S-6: a machine runs what a user at it allowed, and asks once for the rest.
   @Test func withoutConsentNothingIsClaimed() throws {
     var scene = Scene()
     scene.executor.choices.consented = [.named("t")]
@@ -186,7 +186,7 @@ struct ExecutorStepTests {
     #expect(scene.asked == [.named("s")] && scene.settled == [.named("s")])
   }
 
-  /// What is to run elsewhere waits for no word here.
+  /// Messages that run elsewhere need no consent here.
   @Test func consentIsAskedForAsLongAsTheSessionIsToRunHere() throws {
     var scene = Scene()
     scene.executor.settings.needsConsent = true
@@ -200,7 +200,7 @@ struct ExecutorStepTests {
     #expect(scene.begun == [])
   }
 
-  /// Where a person's own agent asks for each prompt, that is the consent.
+  /// If a user's own agent asks for each prompt, that counts as the consent.
   @Test func whatAPersonsAgentAsksForNeedsNoConsent() throws {
     var scene = Scene()
     scene.executor.settings = ExecutionSettings(
@@ -212,8 +212,8 @@ struct ExecutorStepTests {
     #expect(scene.asked == [])
   }
 
-  /// A laptop slept while its agent worked; another host took the message over, and it was moved to
-  /// another queue of the laptop meanwhile.
+  /// A laptop slept while its agent worked. Meanwhile another host took over the message, and it
+  /// was moved to another queue of the laptop.
   @Test func whatAnAgentOfAnotherSessionHadBeginsWithItsEnd() throws {
     var scene = Scene()
     for (number, session) in [(1, "s"), (2, "t")] as [(UInt64, String)] {
@@ -239,7 +239,7 @@ struct ExecutorStepTests {
     #expect(scene.begun.last?.session == .named("t") && scene.begun.last?.attempt == 2)
   }
 
-  /// A session shows one question: consent is asked for again when something else took its place.
+  /// A session shows one question: consent is requested again after something else took its place.
   @Test func consentIsAskedForAgainBehindAnotherQuestion() throws {
     var scene = Scene()
     scene.executor.settings.needsConsent = true
@@ -261,7 +261,8 @@ struct ExecutorStepTests {
     #expect(scene.begun == [] && scene.obstacle("s") == .consentMissing)
   }
 
-  /// The device that made a change is lost in the middle of it: the queue says so, and a person goes on.
+  /// The device that made a change is lost in the middle of it: the queue reports that, and a user
+  /// continues.
   @Test func aChangeThatNeverComesWholeIsTold() throws {
     var scene = Scene()
     var author = TestDevice(2)
@@ -279,8 +280,8 @@ struct ExecutorStepTests {
     #expect(scene.begun.map(\.message) == [.numbered(1)])
   }
 
-  /// Texts that were saved apart: the host says that somebody has to look, and starts it where its session
-  /// runs what was merged.
+  /// Texts that were saved apart: the host reports that a user has to check them. If the session
+  /// runs merged texts, the host starts the message.
   @Test(arguments: [true, false])
   func whatWasMergedIsToldOrRun(byALook: Bool) throws {
     var scene = Scene()
@@ -303,7 +304,7 @@ struct ExecutorStepTests {
     #expect(byALook == (scene.begun.first?.text == "Use SQLite"))
   }
 
-  /// A session's host says why it starts nothing.
+  /// A session's host reports why it starts nothing.
   @Test func aHostSaysWhyASessionWaits() throws {
     var scene = Scene()
     try scene.host.perform(.send("text", as: 1, in: "s"))

@@ -3,7 +3,8 @@ import QueueModel
 import SyncTestSupport
 import Testing
 
-/// Executing under faults: nothing starts twice, nothing is lost, nothing cancelled starts.
+/// Execution under faults: nothing starts twice, nothing is lost, and nothing that was cancelled
+/// starts.
 struct ExecutorTests {
   @Test(arguments: TestSeeds.list(standard: 40))
   func everyAttemptStartsOnceAndEveryMessageEnds(seed: UInt64) throws {
@@ -22,7 +23,7 @@ struct ExecutorTests {
     }
   }
 
-  /// The runs above would show nothing if nothing ran in them.
+  /// The runs above would prove nothing if nothing ran in them.
   @Test func runsRun() throws {
     var starts = 0
     for seed in 1...10 as ClosedRange<UInt64> {

@@ -5,16 +5,16 @@ import SequenceCRDT
 import SyncTestSupport
 import WireProtocol
 
-/// Two devices, a copy of the host's store, an authority and agents, in one seeded run: what is
-/// written on one side arrives on the other some time later, programs die at any step, questions and
-/// answers are lost or come twice. The rules of executing are watched all along.
+/// Two devices, a copy of the host's store, an authority and agents, in one seeded run. A write on
+/// one side arrives on the other some time later. Programs die at any step, and questions and
+/// answers are lost or arrive twice. The rules of execution are checked all the time.
 struct ExecutorWorld {
-  /// A program that runs messages, or would if it were let.
+  /// A program that runs messages, if it may.
   struct Host {
     var holder: LeaseHolder
     var workspace = Workspace()
     var executor: Executor
-    /// What is stored: intents that have not ended.
+    /// The stored intents that have not ended.
     var intents: [MessageID: StartOrder] = [:]
     /// Agents at work, with the time at which they end.
     var agents: [SessionID: (order: StartOrder, endsAt: Int64)] = [:]
@@ -23,10 +23,10 @@ struct ExecutorWorld {
     var questions: [(request: AuthorityRequest, id: UInt64)] = []
     /// Answers on their way.
     var answers: [(id: UInt64, answer: AuthorityAnswer)] = []
-    /// Its request for the next message, which stands at the server.
+    /// Its request for the next message, which is open at the server.
     var standing: (request: AuthorityRequest, id: UInt64)?
     var isPaused = false
-    /// How much it has of what the person and the other host made.
+    /// How many operations of the user and of the other host it has.
     var seenOfPerson = 0
     var seenOfHosts = 0
   }
@@ -36,20 +36,21 @@ struct ExecutorWorld {
   var now: Int64 = 0
   var hosts: [Host] = []
   var person: TestDevice
-  /// The server: its queues, its authority, and what it has stored of it.
+  /// The server: its queues, its authority, and the stored part of that.
   var server = Workspace()
   var authority = Authority()
   var stored = AuthorityRecords()
   /// Every attempt that an agent got, with the texts.
   var starts: [MessageID: [UInt16: [String]]] = [:]
-  /// Messages that the server knew as cancelled before anything of them was let out.
+  /// Messages that the server knew as cancelled before it granted them.
   var cancelled: Set<MessageID> = []
   var violations: [String] = []
-  /// What the server got from hosts.
+  /// The number of operations that the server got from hosts.
   private var serverLog: [Operation] = []
-  /// What each host made and the server does not have.
+  /// The operations of each host that the server does not have.
   private var made: [Int: [Operation]] = [:]
-  /// How much the server has of what the person made, and the person of what hosts made.
+  /// How many of the user's operations the server has, and how many of the hosts' operations the
+  /// user has.
   private var seenOfPerson = 0
   private var seenByPerson = 0
   var sent: UInt64 = 0
@@ -85,8 +86,8 @@ struct ExecutorWorld {
     }
   }
 
-  /// Everything works and time passes until every message is over. Executors are woken when they
-  /// asked for it only.
+  /// Everything works and time passes until every message has ended. Executors are woken only when
+  /// they requested it.
   mutating func settle() throws {
     for index in hosts.indices { hosts[index].isPaused = false }
     for _ in 0..<5_000 {
@@ -136,7 +137,7 @@ struct ExecutorWorld {
     }
   }
 
-  /// The person sends, edits, cancels or moves something, not knowing what runs.
+  /// The user sends, edits, cancels or moves something, without knowing what runs.
   private mutating func act() throws {
     let messages = (try? person.workspace.messageQueue(ExecutorWorld.session).messages) ?? []
     switch generator.below(8) {
@@ -161,7 +162,7 @@ struct ExecutorWorld {
     }
   }
 
-  /// The person decides about what waits for it.
+  /// The user decides about messages that wait for a decision.
   private mutating func decide() throws {
     _ = try? person.perform(.resume(ExecutorWorld.session))
     let messages = (try? person.workspace.messageQueue(ExecutorWorld.session).messages) ?? []
@@ -197,7 +198,7 @@ struct ExecutorWorld {
         [ExecutorWorld.session], in: hosts[index].workspace, at: context()))
   }
 
-  /// The server takes operations in.
+  /// The server receives operations.
   private mutating func deliver(_ operations: [Operation]) throws {
     guard !operations.isEmpty else { return }
     let before = server
@@ -210,8 +211,8 @@ struct ExecutorWorld {
     }
   }
 
-  /// What the server learned to be cancelled and never let out must not start, unless restored;
-  /// nobody restores in these runs.
+  /// A message that the server knew as cancelled, and never granted, must not start unless it is
+  /// restored. These runs restore nothing.
   private mutating func noteCancelled(_ before: Workspace) {
     for number in 1...max(sent, 1) {
       let id = MessageID.numbered(number)
@@ -228,14 +229,14 @@ struct ExecutorWorld {
     guard !hosts[index].isPaused, !hosts[index].questions.isEmpty else { return }
     let question = hosts[index].questions.removeFirst()
     guard !generator.chance(loss) else { return }
-    // A request comes behind the batches before it.
+    // A request arrives after the batches before it.
     try deliver(made[index] ?? [])
     serverLog += made[index] ?? []
     made[index] = []
     ask(question, of: index, loss: loss)
   }
 
-  /// The server answers, now or when it can; the answer may be lost, or come twice.
+  /// The server answers, now or when it can; the answer may be lost, or arrive twice.
   private mutating func ask(
     _ question: (request: AuthorityRequest, id: UInt64), of index: Int, loss: Int
   ) {
@@ -299,7 +300,7 @@ struct ExecutorWorld {
     }
   }
 
-  /// The program dies; its agents with it. What it stored is there for the next one.
+  /// The program dies with its agents. The next one finds what it stored.
   private mutating func restart(_ index: Int) throws {
     hosts[index].agents = [:]
     hosts[index].questions = []

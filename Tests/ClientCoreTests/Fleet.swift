@@ -11,15 +11,15 @@ struct Fleet {
     var core: ClientCore
     var store: MemoryStore
     var id: DeviceID
-    /// How far the wall clock is from the true time.
+    /// The difference between the wall clock and the true time.
     var clockError: Int64 = 0
     var open: TransportID?
     var actions: [ClientCore.Action] = []
     var reports: [ConnectionProblem] = []
-    /// What agents here were told, and what became of answers that were given here.
+    /// The decisions that agents here received, and the outcomes of answers that were given here.
     var decisions: [(request: RequestID, decision: AskAnswer)] = []
     var endings: [(answer: AnswerRequest, ending: AnswerEnding)] = []
-    /// What people here were told who asked the authority.
+    /// The authority's replies to users here.
     var authorityAnswers: [AuthorityAnswer] = []
   }
 
@@ -27,18 +27,18 @@ struct Fleet {
   var server = ModelServer()
   var now: Int64 = 1_000
   var isServerDown = false
-  /// What gets lost of a device's connections that stand still.
+  /// What is lost on a device's stalled connections.
   var losses: [Int: Loss] = [:]
 
   enum Loss {
     /// Nothing arrives at the server.
     case sent
-    /// It arrives, and what the server answers does not.
+    /// It arrives, but the server's answer does not.
     case received
   }
-  /// Whether what follows for agents and tasks is done after every event, as a driver does.
+  /// Whether the effects on agents and tasks are carried out after every event, as by a driver.
   var follows = false
-  /// How far the server's clock is from the true time.
+  /// The difference between the server's clock and the true time.
   var serverError: Int64 = 0
   var generator = SeededGenerator(seed: 1)
 
@@ -76,7 +76,7 @@ struct Fleet {
     return devices.count - 1
   }
 
-  /// A second machine goes on from a device's memory and disk.
+  /// A second machine continues from a device's memory and disk.
   mutating func copyRunning(_ index: Int) -> Int {
     var copy = devices[index]
     copy.store = MemoryStore(copying: copy.store)
@@ -84,7 +84,7 @@ struct Fleet {
     return devices.count - 1
   }
 
-  /// A device's program ends and is started again, with what its store holds.
+  /// A device's program ends and starts again with the content of its store.
   mutating func restart(_ index: Int, name: String? = nil, isPaired: Bool = true) throws {
     cut(index)
     let (id, store) = (devices[index].id, devices[index].store)
@@ -169,12 +169,12 @@ struct Fleet {
       }
     case .send(let id, let frame):
       guard devices[index].open == id, losses[index] != .sent else { return }
-      // Every frame goes through its bytes.
+      // Every frame is encoded and decoded.
       let arrived = try FrameCodec.decode(FrameCodec.encode(frame))
       let statesTaken = server.statesTaken
       let result = try server.receive(arrived, from: devices[index].id)
       if server.statesTaken > statesTaken {
-        // Everybody connects anew.
+        // All devices connect again.
         for other in devices.indices { cut(other) }
       }
       if losses[index] != .received, server.reaches(devices[index].id) {
@@ -211,7 +211,7 @@ struct Fleet {
     }
   }
 
-  /// Breaks a connection off.
+  /// Breaks a connection.
   mutating func cut(_ index: Int) {
     guard let id = devices[index].open else { return }
     devices[index].open = nil
@@ -223,7 +223,7 @@ struct Fleet {
     }
   }
 
-  /// Lets time pass, waking devices at their deadlines.
+  /// Lets time pass, and wakes devices at their deadlines.
   mutating func pass(_ milliseconds: Int64) throws {
     let end = now + milliseconds
     try settle()
@@ -232,7 +232,7 @@ struct Fleet {
       for index in devices.indices {
         note(index) { $0.timePassed(at: $1, store: $2) }
       }
-      // A deadline that is never met would hang the clock.
+      // A deadline that is never met would stop the clock.
       if devices.compactMap(\.core.deadline).min() == next { now += 1 }
       try settle()
     }
@@ -240,7 +240,7 @@ struct Fleet {
     try settle()
   }
 
-  /// Everybody has everything, and the stores hold what the memories show.
+  /// All devices have everything, and the stores match the memory.
   func expectConvergence(_ location: SourceLocation = #_sourceLocation) throws {
     let image = server.workspace.image()
     for device in devices {

@@ -5,7 +5,7 @@ import SyncTestSupport
 import Testing
 import WireProtocol
 
-/// A server that was restored lacks what its log held once: devices give their states back.
+/// A restored server lacks what its log once held: devices send their states back.
 @Suite struct JoiningTests {
   /// Two devices, and a server that forgot all but the first message.
   private func fleet() throws -> Fleet {
@@ -39,7 +39,7 @@ import WireProtocol
     try advance(&fleet) { $0.server.statesTaken == 1 }
     #expect(fleet.server.workspace.contents("a") == ["kept", "lost"])
     #expect(fleet.server.received.count == received)
-    // Nothing was given up here meanwhile.
+    // Nothing was lost here meanwhile.
     let shown = fleet.devices[0].core.replica.workspace
     #expect(shown.contents("a") == ["kept", "lost!", "unsent"])
     #expect(fleet.devices[0].store.baseImage == nil)
@@ -58,7 +58,7 @@ import WireProtocol
     try fleet.perform(.send("meanwhile", as: 3, in: "a"), on: 0)
     #expect(fleet.devices[0].actions.allSatisfy { if case .send = $0 { false } else { true } })
     #expect(fleet.devices[0].core.problem?.message.contains("is missing") == true)
-    // What the others do does not reach a state that is behind theirs.
+    // The others' operations do not reach a device whose state is behind theirs.
     let prefix = fleet.devices[0].core.replica.record.prefix
     var other = TestDevice(50)
     try other.perform(.send("other", as: 4, in: "a"))
@@ -75,7 +75,7 @@ import WireProtocol
     var fleet = try fleet()
     fleet.server.ignoresOffers = true
     try advance(&fleet) { $0.server.statesOffered == 1 }
-    // Signs of life are no answer.
+    // Pings do not count as an answer.
     let end = fleet.now + ClientLimits.answerMilliseconds
     while fleet.now < end - 10_000 {
       fleet.now += 9_999
@@ -96,7 +96,7 @@ import WireProtocol
     #expect(fleet.server.statesOffered > 1)
   }
 
-  /// Each has something that nobody else has.
+  /// Each has something that no other device has.
   @Test(arguments: [[0, 1], [1, 0]])
   func everyDeviceBringsWhatItHas(order: [Int]) throws {
     var fleet = try Fleet(devices: 2)
@@ -105,7 +105,7 @@ import WireProtocol
     try fleet.settle()
     let position = fleet.server.log.count
     for index in 0...1 { fleet.cut(index) }
-    // Time stands still, so that the other one does not connect.
+    // Time does not pass, so that the other one does not connect.
     for index in 0...1 {
       fleet.note(index) { core, context, _ in core.syncRequested(at: context) }
       try fleet.settle()

@@ -5,7 +5,7 @@ import SyncTestSupport
 import Testing
 import WireProtocol
 
-/// A device that was away edits what an agent of another one has got.
+/// A device that was offline edits a message that an agent of another device has got.
 @Suite struct LateEditSyncTests {
   private static let id = MessageID.numbered(1)
 
@@ -16,7 +16,7 @@ import WireProtocol
       .reportRun(id, Run(token: 1, attempt: 1, phase: phase, milliseconds: fleet.wall)), on: 0)
   }
 
-  /// The host hears of it by the log, or comes back to a snapshot.
+  /// The host receives it in the log, or in a snapshot after it was offline.
   @Test(arguments: [RunPhase.running, .succeeded])
   func whatRanStaysAsItRan(phase: RunPhase) throws {
     var fleet = try Fleet(devices: 3)
@@ -41,7 +41,7 @@ import WireProtocol
     #expect(fleet.server.workspace.vector == made)
   }
 
-  /// The state after a late edit does not say what ran, so it is stored before the edit is.
+  /// The state after a late edit does not show what ran, so that is stored before the edit.
   @Test(arguments: 0..<4)
   func aHostThatEndsInBetweenKeepsWhatRan(commits: Int) throws {
     var fleet = try Fleet(devices: 2)
@@ -86,7 +86,7 @@ import WireProtocol
       #expect(notices.map(\.title) == (index == 1 ? ["Edit Came Too Late"] : []), "\(notices)")
       #expect(notices.allSatisfy { !$0.awaitsPerson && $0.body.contains("Do not deploy") })
     }
-    // It stands until its user dismisses it.
+    // It stays until its user dismisses it.
     try fleet.pass(60_000)
     #expect(fleet.devices[1].core.notifications.count == 1)
   }
@@ -122,14 +122,14 @@ import WireProtocol
     #expect(try !fleet.devices[late].core.replica.workspace.message(Self.id).isMerged)
   }
 
-  /// A pause ends what was typed, and the log can tell when.
+  /// A pause ends the typing, and the log shows when.
   @Test func anEditionThatAPauseMadeHasATime() throws {
     var fleet = try Fleet(devices: 1)
     try fleet.start()
     try fleet.perform(.send("Deploy", as: 1, in: "a"), on: 0)
     try fleet.pass(600_000)
     try fleet.perform(.insertText(Self.id, at: 6, text: " now"), on: 0)
-    // The machine stood still for a while.
+    // The machine was suspended for a while.
     fleet.now += 30_000
     try fleet.pass(3_000)
     let operations = fleet.devices[0].store.operations

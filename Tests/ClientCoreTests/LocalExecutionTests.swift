@@ -4,7 +4,7 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// The core carries the executor's orders out; without a server it is its own authority.
+/// The core carries out the executor's orders; without a server, it is its own authority.
 struct LocalExecutionTests {
   @Test func aMessageBeginsInTheTurnOfItsSend() throws {
     var scene = try LocalHost.serving(2)
@@ -16,7 +16,7 @@ struct LocalExecutionTests {
     #expect(scene.status(1) == .succeeded)
   }
 
-  /// A busy host: agents of other sessions go on ending while the disk was full for a moment.
+  /// A busy host: agents of other sessions still end while the disk is full for a moment.
   @Test func whatCouldNotBeStoredIsTriedAgainHoweverManyEndsCome() throws {
     var scene = try LocalHost.serving(1)
     for number in UInt64(10)..<16 {
@@ -38,8 +38,8 @@ struct LocalExecutionTests {
     #expect(scene.status(1) == .succeeded)
   }
 
-  /// A disk that is full while the end of an attempt is found out twice: the second report of it, stored
-  /// behind the start of the next attempt, leaves that one's intent.
+  /// The disk is full while the end of an attempt is detected twice. The second report, stored
+  /// after the start of the next attempt, keeps that attempt's intent.
   @Test func theLateEndOfAnAttemptLeavesTheIntentOfTheNext() throws {
     let first = try LocalHost.serving(1, onUnknown: .retry)
     #expect(first.begun == [[1, 1]])
@@ -53,7 +53,8 @@ struct LocalExecutionTests {
     #expect(scene.store.intents.values.map(\.attempt) == [2])
   }
 
-  /// What a person at the device says is stored with what it is said with, and holds after a restart.
+  /// A setting that a user at the device makes is stored together with its operations, and is kept
+  /// after a restart.
   @Test func consentIsStoredWithTheHost() throws {
     var scene = try LocalHost()
     scene.begin { $0.needsConsent = true }
@@ -81,7 +82,7 @@ struct LocalExecutionTests {
     #expect(next.begun == [[2, 1]])
   }
 
-  /// An agent that a person gives one session holds at once, and before agents run.
+  /// An agent that a user sets for one session counts at once, and before agents run.
   @Test func anAgentOfItsOwnHoldsAtOnce() throws {
     var scene = try LocalHost()
     try scene.perform(.send("text", as: 1, in: "s"))
@@ -93,7 +94,8 @@ struct LocalExecutionTests {
     #expect(scene.begun == [[1, 1]])
   }
 
-  /// Pairing drops the leases of the device's own authority and its questions: what waits is looked at.
+  /// Pairing drops the leases of the device's own authority and its questions; waiting messages are
+  /// examined again.
   @Test func whatWaitsIsLookedAtUnderAnotherAuthority() throws {
     var scene = try LocalHost()
     scene.begin()
@@ -112,7 +114,7 @@ struct LocalExecutionTests {
     #expect(throws: Never.self) { try scene.core.checkLiveness(at: context) }
   }
 
-  // S0-66, C-10: retry, edit, skip and cancel let it go on; time does not.
+  // S0-66, C-10: retry, edit, skip and cancel let it continue; time does not.
   @Test func aFailureStopsTheQueueUntilItIsDecided() throws {
     var scene = try LocalHost.serving(3)
     scene.end(1, .failed("no"))
@@ -139,8 +141,8 @@ struct LocalExecutionTests {
     #expect(scene.begun.last == [3, 1] && scene.status(2) == .cancelled)
   }
 
-  // C-11: an agent that cannot be started is tried three times, each wait twice the one before, up to
-  // half of it left to chance.
+  // C-11: an agent that cannot be started is tried three times. Each wait is twice the one before,
+  // and up to half of it is random.
   @Test func anAgentThatCannotBeStartedIsTriedThreeTimes() throws {
     var scene = try LocalHost.serving(1)
     for (attempt, wait) in [(1, 500...1_010), (2, 1_000...2_010)] as [(UInt16, ClosedRange<Int64>)]
@@ -158,7 +160,7 @@ struct LocalExecutionTests {
     #expect(scene.begun.count == 3 && scene.status(1) == .failed)
   }
 
-  /// The lease of the queue that it comes to is older than the one it ran under.
+  /// The lease of its new queue is older than the one under which it ran.
   @Test func aMessageMovedToAnotherQueueRunsAndEndsThere() throws {
     var scene = try LocalHost.serving(1)
     let other = SessionID.named("t")
@@ -170,7 +172,7 @@ struct LocalExecutionTests {
     try scene.perform(.move([.numbered(2)], to: .after(.numbered(1))))
     try scene.perform(.retry(.numbered(2)))
     scene.end(1, .succeeded(summary: ""))
-    // A fresh lease is asked for after a moment.
+    // A new lease is requested after a moment.
     scene.now += 20_000
     scene.tell { $0.timePassed(at: $1, store: $2) }
     #expect(scene.begun == [[1, 1], [2, 1], [2, 2]])
@@ -195,7 +197,7 @@ struct LocalExecutionTests {
     #expect(scene.status(1) == .succeeded && scene.begun == [[1, 1], [2, 1]])
   }
 
-  // C-13: of this thread's time; what the disk takes besides is in RESULTS.md.
+  // C-13: of this thread's time; RESULTS.md has the disk's share.
   @Test func aCommandAndAnOpeningTakeLittle() throws {
     var scene = try LocalHost()
     for number in 1...UInt64(200) {
@@ -244,7 +246,7 @@ struct LocalExecutionTests {
     scene.store.failure = StoreError(code: .full, message: "full")
     scene.end(2, .succeeded(summary: ""))
     #expect(scene.store.intents.keys.map(\.low) == [2])
-    // When there is room again, the end is stored after all.
+    // When there is room again, the end is stored.
     scene.store.failure = nil
     scene.now += 6_000
     scene.tell { $0.timePassed(at: $1, store: $2) }
@@ -252,7 +254,7 @@ struct LocalExecutionTests {
     #expect(scene.store.intents.isEmpty)
   }
 
-  /// What an agent is given is on the disk first, with all that it follows from.
+  /// Whatever an agent gets is on the disk first, with everything that it depends on.
   @Test func anAgentStartsWhenTheDiskHasItsIntent() throws {
     var scene = try LocalHost.serving(0)
     scene.store.defers = true
@@ -281,7 +283,7 @@ struct LocalExecutionTests {
     #expect(scene.status(1) == .succeeded)
   }
 
-  /// A stop behind the start whose process never came to be.
+  /// A stop after a start whose process was never created.
   @Test func whatIsStoppedBeforeItBeganIsCancelled() throws {
     var scene = try LocalHost.serving(1)
     scene.tell { $0.agentStopRequested(.named("s"), at: $1, store: $2) ?? [] }
@@ -316,7 +318,7 @@ struct LocalExecutionTests {
     #expect(scene.status(2) == .queued)
   }
 
-  /// It may be told to stop while it still looks for what an earlier one left at work.
+  /// The stop may come while it still looks for processes of an earlier one.
   @Test func nothingBeginsWhereDrainingWasAskedForBefore() throws {
     var before = try LocalHost.serving(2)
     before.tell { $0.drainRequested(at: $1, store: $2) }

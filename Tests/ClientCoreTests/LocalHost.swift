@@ -2,7 +2,7 @@ import ClientCore
 import QueueModel
 import SyncTestSupport
 
-/// One device with its store, and the orders it gave.
+/// One device with its store, and the orders that it gave.
 struct LocalHost {
   var core: ClientCore
   let store: MemoryStore
@@ -49,12 +49,12 @@ struct LocalHost {
     for case .agent(let order) in actions { orders.append(order) }
   }
 
-  /// A person at the device says where a session runs.
+  /// A user at the device sets where a session runs.
   mutating func choose(_ session: SessionID, host: DeviceID?) throws {
     try tell { try $0.hostChosen(session, host, at: $1, store: $2).actions }
   }
 
-  /// A person at the device gives a session an agent of its own.
+  /// A user at the device sets an agent for one session.
   mutating func choose(_ session: SessionID, agent mode: StartMode?) throws {
     let agent = mode.map { AgentChoice(name: "\($0)", mode: $0) }
     try tell { try $0.agentChosen(session, agent, at: $1, store: $2) }
@@ -78,10 +78,10 @@ struct LocalHost {
     }
   }
 
-  /// The program died, and another one takes up what it had stored.
+  /// The program died, and another one loads what it had stored.
   func restarted() throws -> LocalHost { try LocalHost(store: MemoryStore(copying: store)) }
 
-  /// Time passes, and what is due is done.
+  /// Time passes, and due steps are carried out.
   mutating func pass(milliseconds: Int64) {
     let end = now + milliseconds
     while now < end {
@@ -94,7 +94,7 @@ struct LocalHost {
     tell { $0.agentEnded(.named("s"), attempt: attempt, with: result, at: $1, store: $2) }
   }
 
-  /// What was begun: message numbers and attempts.
+  /// The attempts that were begun: message numbers and attempt numbers.
   var begun: [[UInt64]] {
     orders.compactMap { order in
       guard case .start(let start) = order else { return nil }

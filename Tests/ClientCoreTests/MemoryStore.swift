@@ -4,11 +4,11 @@ import QueueModel
 import SequenceCRDT
 import WireProtocol
 
-/// A store in memory that can be told to fail; what it holds is what a file would hold.
+/// A store in memory that can be made to fail; it holds what a file would hold.
 final class MemoryStore: ReplicaStore {
   private(set) var entries: [StoredOperations] = []
   private(set) var baseImage: WorkspaceImage?
-  /// The last entry that the base stands for.
+  /// The last entry that the base includes.
   private(set) var prunedThrough: Int64 = 0
   private(set) var record: ReplicaRecord?
   private(set) var receipts: [Receipt] = []
@@ -24,11 +24,11 @@ final class MemoryStore: ReplicaStore {
   private(set) var waits = 0
   /// Thrown by the next commits.
   var failure: StoreError?
-  /// Commits that succeed before the disk is full; nil where it never is.
+  /// The number of commits that succeed before the disk is full; nil if it never is.
   var commitsLeft: Int?
-  /// Whether what the server holds is left to a later synchronization.
+  /// Whether operations that the server has are left to a later synchronization.
   var defers = false
-  /// Whether the disk takes no intents.
+  /// Whether the disk refuses intents.
   var failsAtIntents = false
   private(set) var isSynchronized = true
 
@@ -75,7 +75,7 @@ final class MemoryStore: ReplicaStore {
     }
   }
 
-  /// Every id in the log, to find one that stands for two operations.
+  /// Every id in the log, to find one that two operations have.
   var operations: [QueueModel.Operation] { entries.flatMap(\.operations) }
 
   func synchronize() throws(StoreError) {

@@ -4,7 +4,7 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// What the log says of texts that were saved apart.
+/// The log's entries about texts that were saved apart.
 @Suite struct MergeLogTests {
   private static let id = MessageID.numbered(1)
 
@@ -49,7 +49,7 @@ import Testing
       try entries(of: device, fleet, limit: limit).filter { $0.action.name == "merged" }
         .map { "\($0.device?.id.low ?? 0)" }
     }
-    // Whose change came second differs.
+    // The devices differ in which change came second.
     let whole = try [merges(0, limit: 100), merges(1, limit: 100)]
     #expect(whole.allSatisfy { $0.count == 1 }, "\(whole)")
     let before = try #require(entries(of: 0, fleet).first { $0.action.name == "merged" })

@@ -4,7 +4,8 @@ import QueueModel
 import SequenceCRDT
 import WireProtocol
 
-/// The least that a server must do, over frames as values: stores batches, answers, and passes on.
+/// The minimum that a server must do, with frames as values: it stores batches, answers, and passes
+/// them on.
 struct ModelServer {
   struct Session {
     var device: DeviceID
@@ -14,7 +15,7 @@ struct ModelServer {
 
   var workspace = Workspace()
   var authority = Authority()
-  /// What the log holds: operations as they were packed, or a whole state.
+  /// An entry of the log: operations as they were packed, or a whole state.
   enum Entry {
     case delta([UInt8])
     case state([UInt8])
@@ -31,10 +32,11 @@ struct ModelServer {
   var milliseconds: Int64 = 0
   /// Entries that are sent one by one; a device that lacks more gets the state.
   var catchUpEntriesMax = Int.max
-  /// Answers to batches that get lost, with all that comes behind them on their connections.
+  /// The number of answers to batches that are lost, with everything after them on their
+  /// connections.
   var acksToLose = 0
   private var lost: Set<DeviceID> = []
-  /// Refusals to give to the next batches instead of looking at them.
+  /// Refusals for the next batches, which are then not examined.
   var refusals: [Refusal] = []
   /// Whether offered states get no answer.
   var ignoresOffers = false
@@ -51,7 +53,7 @@ struct ModelServer {
 
   var head: LogPrefix { prefixes[log.count] }
 
-  /// Every operation of the log, whole states apart.
+  /// Every operation of the log, without whole states.
   var operations: [QueueModel.Operation] {
     get throws {
       try log.flatMap { entry throws -> [QueueModel.Operation] in
@@ -61,7 +63,7 @@ struct ModelServer {
     }
   }
 
-  /// Forgets everything behind a log position, as a restored backup does.
+  /// Forgets everything after a log position, like a restored backup.
   mutating func restore(upTo position: Int) throws {
     let kept = log.prefix(position)
     log = []
@@ -79,14 +81,14 @@ struct ModelServer {
     log.append(entry)
   }
 
-  /// Appends operations of somebody who has no connection here.
+  /// Appends operations of a device that has no connection here.
   mutating func append(_ operations: [QueueModel.Operation]) throws -> Frame {
     let delta = PackedDelta.pack(operations)
     try append(.delta(delta))
     return .changes(Changes(batch: 0, prefix: head, delta: delta))
   }
 
-  /// Joins the state of a device with what is here.
+  /// Joins the state of a device with the server's.
   private mutating func take(_ part: SnapshotPart) throws -> [Frame] {
     offered = part.index == 0 ? part.bytes : offered + part.bytes
     guard part.index + 1 == part.count else { return [] }
@@ -98,7 +100,7 @@ struct ModelServer {
     return []
   }
 
-  /// - Returns: the answer, and operations for everybody else.
+  /// - Returns: the answer, and operations for all other devices.
   mutating func receive(
     _ frame: Frame, from device: DeviceID
   ) throws -> (answers: [Frame], fanOut: Frame?) {
@@ -122,12 +124,12 @@ struct ModelServer {
     }
   }
 
-  /// Who asks the authority for a device.
+  /// The name by which a device asks the authority.
   func holder(_ device: DeviceID) -> LeaseHolder {
     LeaseHolder(device: device, store: stores[device] ?? StoreID(rawValue: 0))
   }
 
-  /// Decides as the authority, and tells the others of a verdict.
+  /// Decides as the authority, and sends a verdict to the others.
   private mutating func decide(
     _ request: Request, from device: DeviceID
   ) throws -> (answers: [Frame], fanOut: Frame?) {
@@ -138,11 +140,11 @@ struct ModelServer {
     let notice = outcome.changes.verdicts.first.map {
       Frame.answered(AnsweredNotice(session: $0.session, request: $0.request, given: $0.given))
     }
-    // What it has no answer to yet it never answers: the device asks in another way.
+    // It never answers a question that is still open: the device asks in a different way.
     return (outcome.answer.map { [.response($0.response(id: request.id))] } ?? [], notice)
   }
 
-  /// A server that was started again knows what it had stored.
+  /// A restarted server knows what it had stored.
   mutating func restartAuthority() {
     authority = Authority(authority.stored, uptime: milliseconds, wall: milliseconds)
   }
@@ -157,7 +159,7 @@ struct ModelServer {
     return try [welcome] + (entries(behind: hello.prefix) ?? snapshot())
   }
 
-  /// The entries that a device lacks; nil where it needs the state.
+  /// The entries that a device lacks; nil if it needs the state.
   private func entries(behind prefix: LogPrefix) throws -> [Frame]? {
     guard let place = prefixes.firstIndex(of: prefix), log.count - place <= catchUpEntriesMax
     else { return nil }
@@ -176,7 +178,7 @@ struct ModelServer {
       .map { .snapshot($0) }
   }
 
-  /// Whether what it sends to a device arrives.
+  /// Whether its frames to a device arrive.
   func reaches(_ device: DeviceID) -> Bool { !lost.contains(device) }
 
   private mutating func receive(
@@ -189,7 +191,7 @@ struct ModelServer {
       return ([.refused(refusal)], nil)
     }
     let sent = try PackedDelta.unpack(changes.delta)
-    // What is known is not compared.
+    // Known operations are not compared.
     let fresh = sent.compactMap { operation in
       operation.droppingFirst(
         max(0, Int(workspace.vector[operation.id.replica]) - Int(operation.id.seq) + 1))

@@ -6,7 +6,7 @@ import SyncTestSupport
 import Testing
 import WireProtocol
 
-/// A message that is moved, while its agent works, to a session which another device hosts.
+/// A message that is moved, while its agent works, to a session that another device hosts.
 struct MovedRunTests {
   /// The hosts of the sessions `s` and `t`, and the authority. All see the same queues.
   private struct Scene {
@@ -40,7 +40,7 @@ struct MovedRunTests {
       EventContext(now: now, wall: TestDevice.startOfTime + now, random: 7)
     }
 
-    /// Every host looks at all queues, and gets every answer.
+    /// Every host examines all queues, and gets every answer.
     mutating func run() throws {
       let sessions = Set(queues.workspace.sessions().map(\.id))
       for host in executors.indices where !dead.contains(host) {
@@ -49,7 +49,7 @@ struct MovedRunTests {
       }
     }
 
-    /// Time passes, and hosts that live do what is due.
+    /// Time passes, and live hosts carry out due steps.
     mutating func pass(seconds: Int64) throws {
       let end = now + seconds * 1_000
       while now < end {
@@ -71,7 +71,7 @@ struct MovedRunTests {
       try run()
     }
 
-    /// Somebody takes an attempt over whose host has died.
+    /// Another host takes over an attempt whose host has died.
     mutating func takeOver(_ attempt: AttemptName) -> AuthorityAnswer? {
       let holder = LeaseHolder(device: Scene.device(9), store: StoreID(rawValue: 9))
       return authority.answer(
@@ -100,7 +100,7 @@ struct MovedRunTests {
         case .end(let command, let following, _), .perform(let command, let following):
           for command in [command] + following {
             ended.append(command)
-            // What the queues refuse, since they changed meanwhile, needs no doing any more.
+            // A change that the queues refuse, since they changed meanwhile, is no longer needed.
             _ = try? queues.perform(command)
           }
         case .tell: break
@@ -108,7 +108,7 @@ struct MovedRunTests {
       }
     }
 
-    /// The message begins in `s`; somebody who does not know moves it to `t`, which runs.
+    /// The message begins in `s`; a user who does not know that moves it to `t`, which runs.
     mutating func moveWhileItRuns() throws {
       var other = TestDevice(2)
       try other.merge(queues.made)
@@ -129,7 +129,7 @@ struct MovedRunTests {
     #expect(scene.queues.workspace.status(1) == .running)
     #expect(scene.ended == [])
     #expect(scene.begun.count == 1)
-    // The other host does not ask all the time.
+    // The other host does not ask constantly.
     let questions = scene.asked.filter { $0 == .whereabouts(.numbered(1)) }.count
     #expect((2...40).contains(questions))
     try scene.end(0, with: .succeeded(summary: "done"))
@@ -138,7 +138,7 @@ struct MovedRunTests {
     #expect(scene.begun.map(\.host) == [0, 1])
   }
 
-  /// Nobody knows whether its host died or is without its server, so a person says when to go on.
+  /// It is unknown whether its host died or lost its server, so a user decides when to continue.
   @Test func itIsUnknownWhenSomebodyTookItOver() throws {
     var scene = try Scene(onUnknown: .retry)
     try scene.moveWhileItRuns()

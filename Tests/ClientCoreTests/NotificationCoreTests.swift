@@ -6,7 +6,7 @@ import WireProtocol
 
 @testable import ClientCore
 
-/// Notifications at the client's core: stored before they are answered for, told once, taken back.
+/// Notifications in the client's core: stored before they are acknowledged, shown once, withdrawn.
 @Suite struct NotificationCoreTests {
   /// A device with an open connection, whose server is the test.
   private struct Scene {
@@ -62,13 +62,13 @@ import WireProtocol
       tell { $0.frameReceived(frame, on: connection, at: $1, store: $2) }
     }
 
-    /// What was done since the last call.
+    /// The actions since the last call.
     mutating func taken() -> [ClientCore.Action] {
       defer { actions = [] }
       return actions
     }
 
-    /// The host says what its agent does; from another device, through the server.
+    /// The host reports what its agent does; another device learns it from the server.
     mutating func host(_ host: inout TestDevice, says status: TaskStatus) throws {
       let before = host.made.count
       try host.perform(
@@ -160,7 +160,8 @@ import WireProtocol
     #expect(answers(late) == [3])
   }
 
-  /// A merged message stands until its text is chosen; a later notification of it replaces an earlier one.
+  /// The notification of a merged message stays until its text is chosen; a later one replaces an
+  /// earlier one.
   @Test func mergedMessageStandsUntilItsTextIsChosen() throws {
     var scene = try Scene()
     scene.connect()
@@ -198,7 +199,8 @@ import WireProtocol
     #expect(ended(actions) == [.settled] && scene.core.notifications.isEmpty)
   }
 
-  /// Two editors of one device save: it notifies its person without a server, by the name that a server gives.
+  /// Two editors of one device save: it notifies its user without a server, under the name that a
+  /// server would use.
   @Test func deviceTellsItsPersonOfWhatItMergedItself() throws {
     var scene = try Scene()
     let id = MessageID.numbered(1)

@@ -6,7 +6,8 @@ import SyncTestSupport
 import Testing
 import WireProtocol
 
-/// A host that works while its server is away, is given the session of another one, or is told to stop.
+/// A host that works while its server is unreachable, takes over another host's session, or must
+/// stop.
 struct OutageTests {
   /// The host of session s with two messages; the test is the authority.
   private struct Scene {
@@ -15,7 +16,7 @@ struct OutageTests {
     var executor = Executor(device: Scene.device, firstRequest: 1)
     var host = TestDevice(1)
     var now: Int64 = 1_000
-    /// What was asked and is not answered yet; without a connection nothing arrives.
+    /// The questions that are not answered yet; without a connection, nothing arrives.
     var asked: [(request: AuthorityRequest, id: UInt64)] = []
     var isConnected = true
     var begun: [StartOrder] = []
@@ -60,14 +61,14 @@ struct OutageTests {
       }
     }
 
-    /// The server is back.
+    /// The server is reachable again.
     mutating func connect() throws {
       isConnected = true
       asked = []
       try follow(executor.connected(in: host.workspace, at: context))
     }
 
-    /// Answers what was asked last.
+    /// Answers the last question.
     mutating func answer(_ answer: AuthorityAnswer) throws {
       let question = asked.popLast()
       let last = try #require(question)
@@ -101,7 +102,8 @@ struct OutageTests {
 
   private static let renewal = AuthorityRequest.lease(session: Scene.session, token: 7)
 
-  // M1: the turn ends by itself, nothing new starts, its end is told when the server is back.
+  // M1: the turn ends by itself, nothing new starts, and its end is reported when the server is
+  // back.
   @Test(arguments: [8_000, 25_000, 600_000] as [Int64])
   func anOutageEndsNothing(_ duration: Int64) throws {
     var scene = try Scene.atWork()
@@ -131,7 +133,7 @@ struct OutageTests {
     #expect(scene.stopped == [])
   }
 
-  /// Whatever the authority says but that somebody else has the session.
+  /// Any answer of the authority except that another device has the session.
   @Test(arguments: [
     AuthorityAnswer.otherHost(DeviceID(high: 0xD, low: 2)), .otherHost(nil), .noSession,
     .unavailable, .unknown(status: 99),
@@ -158,7 +160,7 @@ struct OutageTests {
     #expect(scene.done.last == .retry(.numbered(1)))
   }
 
-  /// Who took it over decides, whatever this device would do.
+  /// The host that took it over decides, whatever this device would do.
   @Test(arguments: [0, 60_000] as [Int64])
   func whoIsFencedStopsAndLeavesTheDecision(outage: Int64) throws {
     var scene = try Scene.atWork(.retry)
@@ -187,7 +189,7 @@ struct OutageTests {
     #expect(scene.host.workspace.status(1) == .cancelled)
   }
 
-  // I-107: it was let out to this device, and the answer never came.
+  // I-107: the start was granted to this device, and the answer never arrived.
   @Test func whatIsStoppedBeforeItBeginsNeverBegins() throws {
     var scene = try Scene()
     try scene.changed()
@@ -209,7 +211,8 @@ struct OutageTests {
     #expect(next.message == .numbered(2))
   }
 
-  /// It slept over its lease; a person cancelled what was let out to it meanwhile and named another host.
+  /// It slept until its lease ended; meanwhile a user cancelled what was granted to it, and chose
+  /// another host.
   @Test(arguments: [true, false])
   func whoeverIsNoHostAnyMoreGivesALapsedLeaseBack(isCancelledFirst: Bool) throws {
     var scene = try Scene()
@@ -227,8 +230,8 @@ struct OutageTests {
     #expect(scene.asked.last?.request == .release(session: Scene.session, token: 7))
   }
 
-  /// The next host says that nobody knows how it went, under its own lease, and waits for a person
-  /// whatever its settings say.
+  /// The next host reports an unknown outcome under its own lease, and waits for a user whatever
+  /// its settings are.
   @Test(arguments: [true, false])
   func whatWasTakenOverWaitsForAPerson(runIsKnown: Bool) throws {
     var scene = try Scene(.retry)

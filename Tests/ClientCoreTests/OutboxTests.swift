@@ -5,7 +5,7 @@ import SyncTestSupport
 import Testing
 import WireProtocol
 
-/// What the server's log is not known to hold, and how it becomes known.
+/// Operations that the server's log is not known to have, and how that becomes known.
 @Suite struct OutboxTests {
   private func range(_ replica: UInt64, _ first: UInt32, _ last: UInt32) -> OperationRange {
     OperationRange(replica: ReplicaID(rawValue: replica), first: first, last: last)
@@ -36,7 +36,7 @@ import WireProtocol
     try fleet.expectConvergence()
   }
 
-  /// - Parameter isSnapshot: whether the device gets the whole state, else the entry.
+  /// - Parameter isSnapshot: whether the device gets the whole state; otherwise, it gets the entry.
   @Test(arguments: [false, true])
   func whatComesBackConfirms(isSnapshot: Bool) throws {
     var fleet = try Fleet(devices: 2)
@@ -54,13 +54,14 @@ import WireProtocol
     try fleet.expectConvergence()
     #expect(fleet.server.snapshotsSent == (isSnapshot ? 1 : 0))
     #expect(fleet.server.workspace.contents("a").sorted() == ["more", "other", "text"])
-    // Of the device one batch more, with the second message alone.
+    // One more batch of the device, with only the second message.
     let sent = try fleet.server.received[count...].map { try PackedDelta.unpack($0.delta) }
     #expect(
       sent.map { $0.count { if case .addMessage = $0.body { true } else { false } } } == [1, 1])
   }
 
-  /// The server has the beginning of an insertion: what was typed stays whole, wherever it comes from.
+  /// The server has the beginning of an insertion: the typed text stays whole, wherever it comes
+  /// from.
   @Test(arguments: [false, true])
   func halfAnInsertionIsConfirmedAndTheRestStays(isSnapshot: Bool) throws {
     var fleet = try Fleet(devices: 1)
@@ -84,7 +85,7 @@ import WireProtocol
     try fleet.expectConvergence()
   }
 
-  /// A state that is offered then holds the beginning alone.
+  /// A state that is then offered holds only the beginning.
   @Test func halfAnInsertionIsInTheStateThatIsOffered() throws {
     var fleet = try Fleet(devices: 1)
     try fleet.start()
@@ -93,14 +94,14 @@ import WireProtocol
     fleet.cut(0)
     try fleet.perform(.insertText(.numbered(1), at: 1, text: "abcdef"), on: 0)
     let replica = try #require(fleet.devices[0].store.operations.last).id.replica
-    // Without the note of its time behind it.
+    // Without the note of its time after it.
     let half = try fleet.devices[0].store.operations.filter { $0.id.replica == replica }
       .dropLast().map { try #require($0.keepingFirst(3)) }
     _ = try fleet.server.append(half)
-    // The entry arrives, and the rest does not go out before the server is another.
+    // The entry arrives, and the rest is not sent before the server is a different one.
     fleet.server.refusals = [Refusal(code: .limitReached, message: "no")]
     try fleet.pass(1_000)
-    // The other half, the note, and the edition of what was typed apart.
+    // The other half, the note, and the edition of the offline typing.
     #expect(fleet.devices[0].core.replica.record.outbox.count == 5)
     let state = try fleet.devices[0].core.replica.loggedState(store: fleet.devices[0].store)
     #expect(state.contents("a") == ["[abc]"])
@@ -138,8 +139,8 @@ import WireProtocol
     try fleet.expectConvergence()
   }
 
-  /// A command that takes several frames is confirmed with the last. What others say of its beginning
-  /// says that the log holds that.
+  /// A command that takes several frames is confirmed with the last. Reports by others about its
+  /// beginning show that the log has that beginning.
   @Test func anEntryConfirmsWhatItNames() throws {
     var fleet = try Fleet(devices: 2)
     try fleet.start()
@@ -169,7 +170,7 @@ import WireProtocol
     #expect(fleet.devices[0].core.replica.record.outbox.count < unconfirmed)
     #expect(!fleet.devices[0].core.replica.record.outbox.isEmpty)
     #expect(!rest.isEmpty)
-    // The server forgets all of it: the device has what it needs to give it back.
+    // The server forgets everything: the device has what it needs to restore it.
     try fleet.server.restore(upTo: 0)
     for index in fleet.devices.indices { fleet.cut(index) }
     try fleet.pass(60_000)
@@ -203,7 +204,7 @@ import WireProtocol
     try fleet.pass(60_000)
     try fleet.expectConvergence()
     #expect(fleet.devices[0].store.receipts.isEmpty)
-    // A position as high as before says nothing of what was there then.
+    // The same position as before does not prove the same content.
     tell(6)
     #expect(fleet.devices[0].core.progress(of: range) == .onServer)
   }

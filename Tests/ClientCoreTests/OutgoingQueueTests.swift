@@ -3,7 +3,7 @@ import QueueModel
 import SyncTestSupport
 import Testing
 
-/// Messages on their way out, event by event, without waiting for any time.
+/// The outgoing queue, event by event, without waiting for real time.
 @Suite struct OutgoingQueueTests {
   private struct Bench {
     var queue: OutgoingQueue
@@ -20,7 +20,7 @@ import Testing
       try queue.enqueue(try Self.message(number), at: context).id
     }
 
-    /// The attempts that go out now.
+    /// The attempts that are sent now.
     mutating func sent() -> [Int] {
       defer { queue.checkInvariants() }
       return queue.takeDue(at: context).compactMap { action in
@@ -42,7 +42,8 @@ import Testing
     }
   }
 
-  /// An attempt that nobody could be given goes back alone; what awaits its confirmation stays.
+  /// An attempt that could not be handed over is returned alone; those that wait for confirmation
+  /// stay.
   @Test func whatWasNotHandedOverGoesBackAlone() throws {
     var bench = Bench()
     let first = try bench.enqueue(1)
@@ -59,7 +60,7 @@ import Testing
     bench.queue.checkInvariants()
   }
 
-  /// A failure's text is cut at a character.
+  /// A failure's text is cut between characters.
   @Test func aLongReasonIsCutBetweenCharacters() throws {
     var bench = Bench()
     let id = try bench.enqueue(1)
@@ -99,12 +100,12 @@ import Testing
     reopened.queue = again
     try reopened.enqueue(4)
     #expect(reopened.queue.allMessages.map(\.sequence) == [1, 2, 3, 4])
-    // Also where nothing is left of the ones before.
+    // Also if none of the earlier ones is left.
     var empty = OutgoingQueue(config: .default, stored: [], lastSequence: 4)
     #expect(try empty.enqueue(Bench.message(5), at: bench.context).sequence == 5)
   }
 
-  // S3-27, S3-28, S3-42, S3-43, S3-57: with three tries the waits are 1 s and 2 s.
+  // S3-27, S3-28, S3-42, S3-43, S3-57: with three attempts, the waits are 1 s and 2 s.
   @Test func failuresWaitLongerAndTheThirdIsFinal() throws {
     var bench = Bench()
     let id = try bench.enqueue(1)
@@ -182,11 +183,11 @@ import Testing
     bench.now += 1_000
     #expect(bench.sent() == [2])
     bench.queue.markSent(id, attempt: 2, at: bench.context)
-    // The first attempt's thirty seconds are over; the second's are not.
+    // The first attempt's thirty seconds have passed; the second's have not.
     bench.now += 9_000
     #expect(bench.queue.timePassed(at: bench.context).isEmpty)
     #expect(bench.status(id) == .awaitingAck)
-    // What is said of the first attempt late changes nothing either.
+    // A late report of the first attempt changes nothing, either.
     #expect(bench.fail(id, attempt: 1).isEmpty)
     bench.queue.markSent(id, attempt: 1, at: bench.context)
     #expect(bench.status(id) == .awaitingAck)
@@ -265,7 +266,7 @@ import Testing
       _ = bench.queue.confirmDelivery(id, at: bench.context)
     }
     bench.queue.checkInvariants()
-    // S3-34: what was not delivered is not cleaned away.
+    // S3-34: undelivered messages are not removed by cleaning.
     #expect(bench.queue.allMessages.count == OutgoingQueue.receiptsMax + 1)
     #expect(bench.queue.allMessages.map(\.sequence).prefix(2) == [1, 3])
     #expect(bench.status(waiting) == .queued)
@@ -296,7 +297,7 @@ import Testing
     #expect(bench.queue.message(for: id)?.retryCount == 0)
     #expect(bench.sent() == [2])
     #expect(bench.queue.clear() == 1)
-    // What was delivered is remembered, so that nothing is sent twice.
+    // Delivered messages are remembered, so that nothing is sent twice.
     #expect(bench.queue.allMessages.map(\.id) == [done])
     #expect(bench.queue.deadline == nil)
     #expect(bench.fail(id).isEmpty)
@@ -349,7 +350,7 @@ import Testing
     bench.now = due
     var waits: [Int64] = []
     for _ in 0..<8 {
-      // What followed was thrown away with the copy that it was tried on.
+      // The actions were discarded with the copy on which the change was tried.
       var tried = bench.queue
       #expect(tried.timePassed(at: bench.context).isEmpty)
       #expect(tried.takeChanges().written.map(\.id) == [id])
@@ -365,7 +366,8 @@ import Testing
   }
 
   // S3-53.
-  /// Random events, from a seed: after each, the lists fit, and what was confirmed is never sent.
+  /// Random events, from a seed: after each, the lists are consistent, and a confirmed message is
+  /// never sent.
   @Test func randomEventsKeepTheQueueWhole() throws {
     for seed in TestSeeds.list(standard: 40) {
       var random = SeededGenerator(seed: seed)

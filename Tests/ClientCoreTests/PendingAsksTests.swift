@@ -4,7 +4,8 @@ import SyncTestSupport
 import Testing
 import WireProtocol
 
-/// What a host's agents wait for: one decision each, whatever comes in whatever order.
+/// The requests that a host's agents wait for: each gets one decision, whatever arrives in whatever
+/// order.
 struct PendingAsksTests {
   private static let session = SessionID.named("s")
   private static let phone = DeviceID(high: 0xD, low: 2)
@@ -38,7 +39,7 @@ struct PendingAsksTests {
       text: ending.isByDevice ? "go" : "")
   }
 
-  /// What is to be written: asks with the times they expire at.
+  /// The expected writes: requests with the times at which they expire.
   private static func await(
     _ asks: [(Ask, Int64?)], more: Int = 0, raised: UInt64? = nil, _ outcome: AskOutcome? = nil
   ) -> PendingAsks.Action {
@@ -64,14 +65,14 @@ struct PendingAsksTests {
       .decide(Self.id(1), Self.decision(verdict.ending)),
     ]
     #expect(pending.answered(Self.id(1), Self.given(verdict), now: 200, wall: 0) == expected)
-    // Told again, by the response and by the frame, closed or timed out later: nothing more.
+    // A repeated answer, by the response or the frame, and a later close or timeout change nothing.
     #expect(pending.answered(Self.id(1), Self.given(verdict), now: 200, wall: 0).isEmpty)
     #expect(pending.timePassed(now: 100_000, wall: 0).isEmpty)
     #expect(pending.withdrawn(Self.id(1), now: 0, wall: 0).isEmpty)
     #expect(pending.waiting.isEmpty && pending.deadline == nil)
   }
 
-  /// The authority looks at the register alone, and another device may have written that.
+  /// The authority reads only the register, and another device may have written that.
   @Test func whatWasAllowedElseIsNotHandedOver() throws {
     let digests = (1...2).map { ContentHash(bytes: Array(repeating: UInt8($0), count: 32)) }
     func answered(_ verdict: Verdict, _ digest: ContentHash?) -> [PendingAsks.Action] {
@@ -105,7 +106,7 @@ struct PendingAsksTests {
     let closing = VerdictRequest(session: Self.session, request: Self.id(1), closes: true)
     #expect(pending.timePassed(now: 60_000, wall: 0) == [.ask(closing)])
     let closed = AuthorityAnswer.verdict(GivenVerdict(verdict: .closed, device: Self.phone))
-    // The agent is told; the register stays until something is heard of it.
+    // The agent gets the decision; the register stays until a report about it arrives.
     #expect(
       pending.verdictReceived(closing, closed, now: 60_002, wall: 0)
         == [.decide(Self.id(1), Self.decision(.expired))])
@@ -176,7 +177,7 @@ struct PendingAsksTests {
     let closings = (1...UInt64(PendingAsks.shownMax)).map { number in
       VerdictRequest(session: Self.session, request: Self.id(number), closes: true)
     }
-    // Nobody saw the last.
+    // No user saw the last one.
     #expect(
       pending.sessionDeleted(Self.session, now: 50)
         == [.decide(Self.id(hidden), Self.decision(.withdrawn))]
@@ -201,7 +202,7 @@ struct PendingAsksTests {
     let closing = VerdictRequest(session: Self.session, request: Self.id(1), closes: true)
     #expect(pending.timePassed(now: 60_000, wall: 0) == [.ask(closing)])
     #expect(pending.timePassed(now: 60_001, wall: 0).isEmpty)
-    // An answer that came just before the closing counts.
+    // An answer that arrived just before the request was closed counts.
     var other = pending
     #expect(
       other.verdictReceived(closing, .verdict(Self.given(.allowed)), now: 60_002, wall: 0)
@@ -283,7 +284,8 @@ struct PendingAsksTests {
     #expect(
       pending.raised(Self.ask(shown + 2, patience: 20), now: 10, wall: 10)
         == [Self.await(asks, more: 2)])
-    // One that waits is over before it was shown; an answer to one that was not shown is none.
+    // A waiting request ends before it was shown; an answer to a request that was not shown does
+    // not count.
     #expect(
       pending.timePassed(now: 30, wall: 30)
         == [Self.await(asks, more: 1), .decide(brief, Self.decision(.expired))])
@@ -326,8 +328,8 @@ struct PendingAsksTests {
     #expect(pending.waiting.count == PendingAsks.waitingMax)
   }
 
-  /// Events in any order: every request gets exactly one decision, and what the register says became
-  /// of it is what the agent was told.
+  /// Events in any order: every request gets exactly one decision, and the register has the same
+  /// outcome as the agent got.
   @Test(arguments: TestSeeds.list(standard: 20)) func everyRequestGetsOneDecision(
     seed: UInt64
   ) {

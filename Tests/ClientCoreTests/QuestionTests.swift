@@ -6,12 +6,12 @@ import SyncTestSupport
 import Testing
 import WireProtocol
 
-/// Somebody withdraws a message and asks whether that was in time: the answer counts only where the
+/// A user withdraws a message and asks whether that was in time: the answer counts only if the
 /// server has the withdrawal.
 struct QuestionTests {
   private static let message = MessageID.numbered(1)
 
-  /// A device with a message that waits, which the server knows.
+  /// A device with a waiting message that the server knows.
   private func fleet() throws -> Fleet {
     var fleet = try Fleet(devices: 1)
     fleet.follows = true
@@ -22,7 +22,7 @@ struct QuestionTests {
     return fleet
   }
 
-  /// Withdraws the message and asks; nothing of both has arrived.
+  /// Withdraws the message and asks; neither has arrived.
   private func withdraw(in fleet: inout Fleet) throws -> StartRace {
     let race = StartRace(
       withdrawing: QuestionTests.message, in: fleet.devices[0].core.replica.workspace)
@@ -60,7 +60,7 @@ struct QuestionTests {
     #expect(fleet.devices[0].authorityAnswers.count == 1)
   }
 
-  /// It stays where it is until the next connection, so nobody can say.
+  /// It stays unsent until the next connection, so the outcome is unknown.
   @Test func aWithdrawalThatTheServerDoesNotTakeIsUnconfirmed() throws {
     var fleet = try fleet()
     fleet.server.refusals = [Refusal(code: .limitReached, message: "", batch: 0)]
@@ -76,7 +76,7 @@ struct QuestionTests {
     #expect(fleet.devices[0].authorityAnswers.count == 1)
   }
 
-  /// I-61: the server takes nothing new, so that no question goes out, and a host goes on asking.
+  /// I-61: the server accepts nothing new, so that no question is sent, and a host asks again.
   @Test func aQuestionThatIsAskedAgainWaitsOnce() throws {
     var fleet = try fleet()
     let session = SessionID.named("s")
@@ -99,8 +99,8 @@ struct QuestionTests {
     #expect(fleet.devices[0].core.running[session] != nil)
   }
 
-  /// The server lets a message out while its host itself changes it: the host begins nothing that it
-  /// would not have asked for, and gives the attempt back.
+  /// The server grants a message while its host changes it: the host begins nothing that it would
+  /// not have requested, and returns the attempt.
   @Test(arguments: [true, false])
   func aChangeAtTheHostIsInTimeWhereTheAttemptIsGivenBack(isEdit: Bool) throws {
     var fleet = try Fleet(devices: 1)

@@ -5,10 +5,10 @@ import SyncTestSupport
 import Testing
 import WireProtocol
 
-/// What the log has in the place of operations that wait to be sent: with other stamps, or those of a
-/// copy of the program's memory.
+/// The log has other operations in place of those that wait to be sent: with other stamps, or from
+/// a copy of the program's memory.
 @Suite struct RebuildingTests {
-  /// A device that waits for a connection, and a copy of its memory that nothing tells apart from it.
+  /// A device that waits for a connection, and an identical copy of its memory.
   private struct Twins {
     var fleet: Fleet
     let first = 0
@@ -20,7 +20,7 @@ import WireProtocol
       try fleet.perform(.send(text, as: 1, in: "a"), on: 0)
       try fleet.settle()
       fleet.cut(0)
-      // Their author is drawn.
+      // Their author is drawn at random.
       try fleet.perform(.send("last of one", as: 2, in: "b"), on: 0)
       second = fleet.copyRunning(0)
       self.fleet = fleet
@@ -66,7 +66,7 @@ import WireProtocol
     #expect(["[abcXXYYY]", "[abcYYYXX]"].contains(twins.text), "\(twins.text)")
   }
 
-  /// The log brings the beginning that both have, and something else with the next entry.
+  /// The log contains the beginning that both have, and something else in the next entry.
   @Test(arguments: [false, true])
   func anInsertionIsCutBehindWhatIsConfirmed(isSnapshot: Bool) throws {
     var twins = try Twins()
@@ -74,7 +74,7 @@ import WireProtocol
     try twins.fleet.perform(.insertText(.numbered(1), at: 1, text: "abcYYY"), on: twins.second)
     try twins.connect(twins.first)
     try twins.fleet.perform(.insertText(.numbered(1), at: 4, text: "XX"), on: twins.first)
-    // The first goes on under the same id, as if it had been connected all the time.
+    // The first continues under the same id, as if it had always been connected.
     try twins.fleet.settle()
     if isSnapshot { twins.fleet.server.catchUpEntriesMax = 0 }
     try twins.connect(twins.second)
@@ -112,7 +112,7 @@ import WireProtocol
       let second = twins.second
       try twins.fleet.perform(.insertText(.numbered(1), at: 1, text: "Y"), on: second)
       try twins.fleet.perform(.send("second", as: 3, in: "c"), on: second)
-      // Another run goes on where that one ended, in its text and on its own.
+      // Another run continues where that one ended, both in its text and separately.
       twins.fleet.isServerDown = true
       try twins.fleet.restart(second)
       try twins.fleet.perform(.send("independent", as: 4, in: "d"), on: second)
@@ -142,7 +142,7 @@ import WireProtocol
     #expect(twins.fleet.server.workspace.contents("a") == ["[]", "second"])
   }
 
-  /// The server takes the end of a batch whose beginning the other had sent, and acknowledges it.
+  /// The server accepts the end of a batch whose beginning the other had sent, and acknowledges it.
   @Test func aBatchUnderWayThatTheServerHalfTookIsHeardOf() throws {
     var twins = try Twins()
     try twins.fleet.perform(.insertText(.numbered(1), at: 1, text: "X"), on: twins.first)
@@ -161,11 +161,11 @@ import WireProtocol
     twins.fleet.devices[second].actions = []
     try twins.connect(twins.first)
     #expect(twins.repairs == [0, 1])
-    // They arrive all the same, on the connection that was there, which is over.
+    // They still arrive, on the former connection, which has ended.
     for case .send(_, let frame) in waiting {
       if let fanOut = try twins.fleet.server.receive(frame, from: twins.fleet.devices[0].id).fanOut
       {
-        // Also to the connection that took the place of that one.
+        // The same for the connection that replaced it.
         for index in twins.fleet.devices.indices { twins.fleet.deliver(fanOut, to: index) }
       }
     }
@@ -191,7 +191,7 @@ import WireProtocol
     #expect(twins.repairs == [0, 1])
   }
 
-  /// With 85 and 132 the state does not show where the two first differ.
+  /// With 85 and 132, the state does not show where the two first differ.
   @Test(arguments: TestSeeds.list(standard: 20) + [85, 132])
   func randomTwinsConverge(seed: UInt64) throws {
     var twins = try Twins(seed: seed, text: "some text")
@@ -230,7 +230,7 @@ import WireProtocol
 
   // MARK: - Other stamps
 
-  /// A device whose clock is a day ahead, and which nobody has told so.
+  /// A device whose clock is a day ahead, and which does not know that.
   private func aheadFleet(messages: UInt64) throws -> Fleet {
     var fleet = try Fleet(devices: 2)
     fleet.devices[0].clockError = 86_400_000
@@ -249,7 +249,7 @@ import WireProtocol
     #expect(
       latest.milliseconds <= fleet.wall + Limits.stampAheadMillisecondsMax,
       sourceLocation: location)
-    // What is stored here is what is logged there.
+    // The device's store matches the server's log.
     let stored = fleet.devices[0].store.operations
     #expect(
       stored.map(\.id).sorted() == logged.map(\.id).sorted(), sourceLocation: location)
@@ -268,20 +268,20 @@ import WireProtocol
     try expectStamps(fleet)
     #expect(fleet.server.workspace.numbers("a") == Array(1...messages))
     #expect(fleet.devices[0].core.replica.record.repairs == 0)
-    // What was done then can be taken back.
+    // The changes of that time can be undone.
     try fleet.perform(.undo, on: 0)
     try fleet.settle()
     #expect(fleet.server.workspace.contents("a").last == "text \(messages)")
     try fleet.expectConvergence()
   }
 
-  /// The first answer changes what the batches behind it, which are under way, stand on.
+  /// The first answer changes the base of the batches after it, which are on their way.
   @Test func whatWaitsBehindLoweredOnesStays() throws {
     var fleet = try aheadFleet(messages: 3)
     fleet.isServerDown = false
     fleet.note(0) { core, context, _ in core.started(at: context) }
     while fleet.server.received.isEmpty { try fleet.advance(1) }
-    // Its answer is here; something is done before it is looked at.
+    // Its answer has arrived; a command is performed before it is processed.
     for number in 4...6 as ClosedRange<UInt64> {
       try fleet.perform(.send("text \(number)", as: number, in: "a"), on: 0)
     }
@@ -292,7 +292,7 @@ import WireProtocol
     #expect(fleet.server.workspace.numbers("a") == [1, 2, 3, 4, 5, 6])
   }
 
-  /// The answer is lost; they come back with other stamps, in an entry or in a state.
+  /// The answer is lost; the operations come back with other stamps, in an entry or in a state.
   @Test(arguments: [false, true])
   func loweredStampsComeBackWithoutTheAnswer(isSnapshot: Bool) throws {
     var fleet = try aheadFleet(messages: 3)
@@ -310,7 +310,7 @@ import WireProtocol
     #expect(fleet.devices[0].core.replica.record.repairs == 0)
   }
 
-  /// Two writers of one device wait; the copy went on under the later one.
+  /// Two writers of one device wait; the copy continued under the later one.
   @Test func stampsAndIDsChangeTogether() throws {
     for seed in 1...6 as ClosedRange<UInt64> {
       var fleet = try Fleet(devices: 1, seed: seed)

@@ -4,11 +4,11 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// A memory was copied, both copies wrote under one replica, and a server that was put back logged
-/// either of them: what one of them still holds comes back, and every device syncs again.
+/// A memory was copied, both copies wrote under one replica, and a restored server logged one of
+/// them. The other one's operations are recovered, and every device syncs again.
 @Suite struct RecoveryTests {
-  /// A device and a second one that goes on from its memory, both without a connection, and one that only
-  /// listens. The server has the message 1.
+  /// A device, a second one that continues from its memory, both offline, and one that only
+  /// listens. The server has message 1.
   private struct Twins {
     var fleet: Fleet
     let first = 0
@@ -23,7 +23,7 @@ import Testing
       try fleet.settle()
       position = fleet.server.log.count
       fleet.cut(0)
-      // Their author is drawn.
+      // Their author is drawn at random.
       try fleet.perform(.send("last of one", as: 2, in: "b"), on: 0)
       second = fleet.copyRunning(0)
       self.fleet = fleet
@@ -34,7 +34,7 @@ import Testing
       try fleet.settle()
     }
 
-    /// The first one's work is logged, forgotten by the server, and the second one's logged in its place.
+    /// The server logs the first one's work, forgets it, and logs the second one's in its place.
     mutating func connectWithAServerThatIsPutBack() throws {
       try connect(first)
       for index in [first, listener] { fleet.cut(index) }
@@ -55,7 +55,7 @@ import Testing
     let other = try twins.fleet.perform(.send("of the other", as: 4, in: "a"), on: twins.second)
     #expect(one.operations.first?.id == other.operations.first?.id)
     try twins.connectWithAServerThatIsPutBack()
-    // Two devices have the one's message, and bring it as the same.
+    // Two devices have the one's message, and add it as the same message.
     #expect(twins.contents("a") == ["of the one", "of the other", "shared"])
     #expect(twins.contents("b") == ["last of one"])
     let devices = twins.fleet.devices
@@ -73,7 +73,7 @@ import Testing
     try twins.fleet.perform(.insertText(.numbered(10), at: 1, text: " typed"), on: twins.first)
     try twins.fleet.perform(.send("of the other", as: 4, in: "c"), on: twins.second)
     try twins.connect(twins.first)
-    // It is in the listener's state, and what follows in nobody's log.
+    // It is in the listener's state, and the rest is in no log.
     try twins.fleet.perform(.insertText(.numbered(1), at: 6, text: "!"), on: twins.listener)
     try twins.fleet.settle()
     twins.fleet.cut(twins.listener)
@@ -99,7 +99,7 @@ import Testing
     let workspace = twins.fleet.server.workspace
     #expect(try workspace.message(.numbered(1)).status == .cancelled)
     #expect(workspace.session(.named("b"))?.paused == true)
-    // It had to wait for a time, which nobody brings back; so a person has to say.
+    // It had to wait for a time that is lost, so a user has to decide.
     #expect(workspace.contents("a").sorted() == ["of the one", "of the other"])
     #expect(
       workspace.cancelledMessages(of: .named("a")).map(\.content).sorted() == ["later", "shared"])

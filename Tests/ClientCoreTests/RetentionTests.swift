@@ -5,7 +5,7 @@ import SyncTestSupport
 import Testing
 import WireProtocol
 
-/// Devices that forget what was over a day ago.
+/// Devices that forget messages that ended more than a day ago.
 @Suite struct RetentionTests {
   private static let day: Int64 = 86_400_000
 
@@ -40,13 +40,13 @@ import WireProtocol
     fleet.now += 2 * Self.day
     try fleet.pass(7_200_000)
     for number in 1...50 as ClosedRange<UInt64> { #expect(text(number, fleet) == "") }
-    // Nothing says that it was cancelled long ago.
+    // Nothing shows that it was cancelled long ago.
     #expect(text(51, fleet) == "text 51")
     for number in 52...60 as ClosedRange<UInt64> {
       #expect(text(number, fleet) == "text \(number)")
     }
     try fleet.expectConvergence()
-    // The log begins within the day, and what is stored is what is shown.
+    // The log begins within the day, and the stored state is the one that is shown.
     let page = try fleet.devices[0].core.replica.history(
       of: .workspace, before: nil, limit: 1_000, store: fleet.devices[0].store)
     #expect(!page.entries.contains { $0.message == .numbered(1) && $0.action == .cancelled })
@@ -55,7 +55,7 @@ import WireProtocol
     try fleet.expectConvergence()
   }
 
-  /// A cancel carries no time: one behind old operations alone is not taken for old.
+  /// A cancellation carries no time: one that follows only old operations does not count as old.
   @Test func whatWasCancelledAMomentAgoIsNotForgotten() throws {
     var fleet = try fleet(devices: 2, retaining: 0..<2)
     try fleet.perform(.send("old", as: 1, in: "s"), on: 0)
@@ -70,7 +70,7 @@ import WireProtocol
     try fleet.expectConvergence()
   }
 
-  /// What this device could undo of what it forgot goes with it.
+  /// Undo changes of forgotten messages are forgotten, too.
   @Test func undoBringsNothingEmptyBack() throws {
     var fleet = try fleet(devices: 1, retaining: 0..<1)
     try fleet.perform(.send("old", as: 1, in: "s"), on: 0)

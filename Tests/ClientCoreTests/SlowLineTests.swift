@@ -5,17 +5,17 @@ import SyncTestSupport
 import Testing
 import WireProtocol
 
-/// Lines that take few bytes a second upwards. What the server says comes at once.
+/// Lines with a slow upload. The server's frames arrive at once.
 struct SlowLineTests {
   /// A device, its line, and the model server behind it.
   private struct Scene {
     var fleet: Fleet
     let bytesPerSecond: Int
     let latency: Int64
-    /// What is under way, in order, and when it arrives.
+    /// The frames on their way, in order, and when they arrive.
     var line: [(frame: Frame, at: Int64)] = []
     var freeAt: Int64 = 0
-    /// How long the slowest request was under way.
+    /// How long the slowest request was on its way.
     var slowestRequest: Int64 = 0
     var stops = 0
     private var generator = SeededGenerator(seed: 3)
@@ -56,9 +56,9 @@ struct SlowLineTests {
       }
     }
 
-    /// Lets time pass, until everything is in sync at the longest.
+    /// Lets time pass, at most until everything is in sync.
     ///
-    /// - Returns: how much passed.
+    /// - Returns: the time that passed.
     mutating func passUntilSynced(within milliseconds: Int64) throws -> Int64 {
       let (start, end) = (fleet.now, fleet.now + milliseconds)
       while true {
@@ -100,7 +100,7 @@ struct SlowLineTests {
     }
   }
 
-  /// More than half a minute of data goes up; a host renews its lease within ten seconds or stops
+  /// The upload takes more than half a minute; a host renews its lease within ten seconds or stops
   /// its agent.
   @Test(arguments: [(16, 20_000), (32, 20_000), (32, 200_000), (64, 100_000)])
   func aLeaseIsRenewedWhileMuchGoesUp(kibibytesPerSecond: Int, length: Int) throws {
@@ -116,7 +116,8 @@ struct SlowLineTests {
     try scene.fleet.expectConvergence()
   }
 
-  /// What is under way grows with the line: one with a long way is used whole.
+  /// The amount of data on its way grows with the line, so that a line with a long delay is fully
+  /// used.
   @Test func aFastLineWithALongWayIsFilled() throws {
     var scene = try Scene(bytesPerSecond: 4 << 20, latency: 100)
     try scene.write(messages: 40, of: 100_000)

@@ -6,14 +6,14 @@ import SyncTestSupport
 import Testing
 import WireProtocol
 
-/// What one command did may need several frames, and the connection may break between them. What has
-/// come until then must not be let out.
+/// The operations of one command may need several frames, and the connection may break between
+/// them. A message with only a part of them must not be granted.
 @Suite struct SplitCommandTests {
   private let session = SessionID.named("a")
   private let host = LeaseHolder(
     device: DeviceID(high: 0xE, low: 1), store: StoreID(rawValue: 99))
 
-  /// A text that hardly gets shorter.
+  /// A text that hardly compresses.
   private func noise(_ bytes: Int, seed: UInt64) -> String {
     var generator = SeededGenerator(seed: seed)
     var text = String.UnicodeScalarView()
@@ -21,7 +21,7 @@ import WireProtocol
     return String(text)
   }
 
-  /// A writer whose commands come to the server in parts of so many bytes.
+  /// A writer whose commands reach the server in parts of this many bytes.
   private struct Scene {
     var author = TestDevice(1, queueSizeMax: 100)
     var server = ModelServer()
@@ -36,7 +36,7 @@ import WireProtocol
       commands.append(try author.perform(command).operations)
     }
 
-    /// What goes over in one frame each.
+    /// The operations of each frame.
     mutating func parts() -> [[UInt8]] {
       defer { commands = [] }
       return PackedDelta.pack(commands: commands, bytesMax: bytesMax)
@@ -51,10 +51,10 @@ import WireProtocol
     }
   }
 
-  /// Parts of 16 KiB, to cut what fits a frame.
+  /// Parts of 16 KiB, to cut even what fits a frame.
   private static let small = 16 << 10
 
-  /// The server knows the session, and who else is its host.
+  /// The server knows the session, and that another device is its host.
   private func scene(bytesMax: Int = small) throws -> Scene {
     var scene = Scene(bytesMax: bytesMax)
     _ = try scene.server.append(scene.author.made)
@@ -80,7 +80,7 @@ import WireProtocol
         .map(\.text))
   }
 
-  /// The text that the host would be given now; nil where nothing may start.
+  /// The text that the host would get now; nil if nothing may start.
   private func offered(in scene: Scene) throws -> String? {
     let (server, token, wall) = (scene.server, scene.token, scene.wall)
     var authority = server.authority
@@ -110,7 +110,7 @@ import WireProtocol
     return state.text
   }
 
-  /// Has the server take part after part, and gives every text that an agent might have been given in
+  /// Sends part after part to the server, and returns every text that an agent might have got in
   /// between.
   private func texts(offeredDuring scene: inout Scene) throws -> (texts: Set<String>, parts: Int) {
     var texts: Set<String> = []
@@ -136,7 +136,7 @@ import WireProtocol
     #expect((seen.parts > 1) == (bytesMax == SplitCommandTests.small))
   }
 
-  /// Each fits a frame, all together do not: none is cut.
+  /// Each fits a frame, but not all together: none is cut.
   @Test func manyPromptsAreCutBetweenThemAlone() throws {
     var scene = try scene()
     let texts = (0..<40).map { noise(1_500, seed: UInt64($0)) }
@@ -178,7 +178,7 @@ import WireProtocol
     #expect(try texts(offeredDuring: &scene).texts == [short])
   }
 
-  /// Each message of a document comes whole; one that was cancelled never stands.
+  /// Each message of a document arrives whole; a cancelled one is never in the queue.
   @Test func anImportIsGrantedWhole() throws {
     var scene = try scene()
     var section = WorkspaceDocument.Session(
@@ -196,8 +196,8 @@ import WireProtocol
     #expect(scene.server.workspace.contents("a") == Array(texts[1...]))
   }
 
-  /// Whoever was to bring the rest may be gone for good: a person who cancels and restores what has
-  /// come has it started as it is.
+  /// The device with the rest may be gone forever: if a user cancels and restores the part that has
+  /// arrived, it starts as it is.
   @Test func whatIsRestoredStandsAsItIs() throws {
     var scene = try scene()
     try scene.perform(.send(noise(60_000, seed: 4), as: 1, in: "a"))

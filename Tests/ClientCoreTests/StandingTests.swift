@@ -6,7 +6,7 @@ import SyncTestSupport
 import Testing
 import WireProtocol
 
-/// A host that waits for the authority to let the next message out by itself.
+/// A host that waits for the authority to grant the next message by itself.
 struct StandingTests {
   /// A host with a lease and an empty queue; the test is the authority.
   private struct Scene {
@@ -15,7 +15,7 @@ struct StandingTests {
     var executor = Executor(device: Scene.device, firstRequest: 1)
     var host = TestDevice(1)
     var now: Int64 = 1_000
-    /// What was asked and is not answered yet.
+    /// The questions that are not answered yet.
     var asked: [(request: AuthorityRequest, id: UInt64)] = []
     var begun: [StartOrder] = []
 
@@ -49,7 +49,7 @@ struct StandingTests {
       try follow(executor.timePassed(in: host.workspace, at: context))
     }
 
-    /// Answers what was asked last.
+    /// Answers the last question.
     mutating func answer(_ answer: AuthorityAnswer) throws {
       let question = asked.popLast()
       let last = try #require(question)
@@ -130,7 +130,7 @@ struct StandingTests {
       return
     }
     #expect(request.message == .numbered(2))
-    // The word that was under way meanwhile is dropped; that of the question counts.
+    // The grant that was on its way meanwhile is dropped; the answer to the question counts.
     let late = scene.asked.removeFirst()
     _ = scene.executor.answered(
       late.id, scene.granted(2, "second"), in: scene.host.workspace, at: scene.context)
@@ -162,7 +162,7 @@ struct StandingTests {
     return request.message
   }
 
-  /// The messages behind one for later start, and the message starts at its time.
+  /// The messages behind one for later start, and that message starts at its time.
   @Test func aMessageForLaterIsPassedOver() throws {
     var scene = try Scene()
     let time = scene.context.wall + 5_000
@@ -170,7 +170,7 @@ struct StandingTests {
     send.later = time
     try scene.host.perform(.send(send))
     try scene.changed()
-    // Nothing is let out by itself any more: the two clocks may differ.
+    // Nothing is granted without a request any longer: the two clocks may differ.
     #expect(scene.requests == [standing, .withdraw(Scene.session)])
     try scene.answer(.withdrawn)
     scene.asked = []
@@ -196,7 +196,7 @@ struct StandingTests {
     #expect(scene.begun.map(\.message) == [.numbered(3), .numbered(2)])
   }
 
-  /// The host has long given its lease back, and nothing wakes it but the time.
+  /// The host has returned its lease long ago, and only the time wakes it.
   @Test func aHostWakesForAMessageForLater() throws {
     var scene = try Scene()
     try scene.host.perform(.setHost(Scene.session, Scene.device))
@@ -240,7 +240,7 @@ struct StandingTests {
     try scene.answer(.notYet(time))
     #expect(named(scene) == .numbered(3))
     try scene.answer(.go)
-    // A change of the queues has it asked for again.
+    // After a change of the queues, it is requested again.
     try scene.end(attempt: 1)
     #expect(named(scene) == .numbered(2))
     try scene.answer(.notYet(time))
@@ -251,7 +251,7 @@ struct StandingTests {
     #expect(scene.begun.map(\.message) == [.numbered(3), .numbered(2)])
   }
 
-  /// A limit goes on stopping the session: nothing goes past it.
+  /// A limit still stops the session: nothing passes it.
   @Test func aLimitStopsTheSessionAsBefore() throws {
     var scene = try Scene()
     try scene.host.perform(.pause(Scene.session, reason: nil))
@@ -272,7 +272,7 @@ struct StandingTests {
     #expect(named(scene) == .numbered(2))
   }
 
-  /// The person at the host knows more than the authority did.
+  /// The user at the host knows more than the authority did.
   @Test(arguments: ["edited", "cancelled", "paused", "held"])
   func whatWouldNotBeAskedForIsNotBegun(change: String) throws {
     var scene = try Scene()
@@ -289,7 +289,7 @@ struct StandingTests {
     try scene.changed()
     try scene.answer(granted)
     #expect(scene.begun == [])
-    // It is given back, so that nobody takes it for begun, and waits as it is now.
+    // It is returned, so that it does not count as begun, and waits in its present state.
     let message = try scene.host.workspace.message(.numbered(2))
     guard change != "cancelled" else {
       #expect(message.run == nil && message.status == .cancelled)
@@ -299,7 +299,7 @@ struct StandingTests {
     #expect(message.status == .queued)
   }
 
-  /// The deadline of a message that is overdue ends with its being due.
+  /// The deadline of an overdue message ends when it is due.
   @Test func aMessageThatHasToWaitAfterAllWakesNobody() throws {
     var scene = try Scene()
     try scene.host.perform(.send("second", as: 2, in: "s"))
@@ -312,7 +312,7 @@ struct StandingTests {
     #expect(try #require(due) > scene.now)
   }
 
-  /// The release was under way when something was let out.
+  /// The release was on its way when a message was granted.
   @Test func whatIsGrantedAtTheReleaseIsGivenBack() throws {
     var scene = try Scene()
     let standing = try #require(scene.asked.last)
@@ -336,7 +336,7 @@ struct StandingTests {
     #expect(scene.requests.last == .lease(session: Scene.session, token: 0))
   }
 
-  /// A lease that the authority cannot renew now is not asked for again and again.
+  /// A lease that the authority cannot renew now is not requested again and again.
   @Test func aRenewalThatCannotBeAnsweredWaits() throws {
     var scene = try Scene(stands: false)
     try scene.pass(LeaseTimes.renewalMilliseconds)
@@ -363,7 +363,7 @@ struct StandingTests {
     let withdrawal = scene.asked
     scene.asked = [asked]
     try scene.answer(scene.granted(2, "second"))
-    // It was under way already: it is given back.
+    // It was on its way already: it is returned.
     #expect(scene.begun == [])
     #expect(try scene.host.workspace.message(.numbered(2)).run?.phase == .interrupted)
     scene.asked = withdrawal
@@ -415,7 +415,7 @@ struct StandingTests {
     #expect(scene.requests == [.lease(session: Scene.session, token: 0)])
   }
 
-  /// It is moved between two sessions of one host while the first one's question is under way.
+  /// It is moved between two sessions of one host while the first session's question is on its way.
   @Test func whatBeginsInOneSessionIsNotUnknownInTheOther() throws {
     var scene = try Scene(stands: false)
     try scene.host.perform(.addSession(.named("t"), name: nil, project: nil))
@@ -453,11 +453,12 @@ struct StandingTests {
     try scene.answer(stands ? scene.granted(2, "second") : .go)
     #expect(scene.begun == [])
     try scene.pass(20_000)
-    // Where nobody else got a lease it goes on, and what was let out under it may be asked for.
+    // If no other device got a lease, it continues, and what was granted under the lease may be
+    // requested.
     #expect(scene.requests.contains(.lease(session: Scene.session, token: 7)))
   }
 
-  /// It wakes before it hears of the message that was let out to it.
+  /// It wakes before it receives the grant of the message.
   @Test func aLeaseThatLapsedInItsSleepGoesOnWhereNobodyElseGotOne() throws {
     var scene = try Scene()
     try scene.pass(LeaseTimes.leaseMilliseconds)

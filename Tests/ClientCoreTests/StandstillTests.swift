@@ -3,9 +3,9 @@ import QueueModel
 import SyncTestSupport
 import Testing
 
-/// A host without a server, to which everything happens that decides whether a message starts, in any
-/// order, and which is woken at the time that it names alone: nothing that may begin stands still, and
-/// nothing begins that may not.
+/// A host without a server, with every event that decides whether a message starts, in any order.
+/// It is woken only at the time that it names. No message that may begin stays waiting, and no
+/// other message begins.
 struct StandstillTests {
   @Test(arguments: TestSeeds.list(standard: 60))
   func nothingThatMayBeginStandsStill(_ seed: UInt64) throws {

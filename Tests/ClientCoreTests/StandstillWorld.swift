@@ -3,8 +3,8 @@ import QueueModel
 import SyncTestSupport
 import Testing
 
-/// A host that is its own authority, with what people at it said, as they know it: the core is asked for
-/// nothing of that.
+/// A host that is its own authority, with the settings that its users made. The test records them
+/// itself and does not ask the core.
 struct StandstillWorld {
   private struct Agent {
     var order: StartOrder
@@ -24,13 +24,13 @@ struct StandstillWorld {
   private let store = MemoryStore()
   private var generator: SeededGenerator
   private var now: Int64 = 1_000
-  /// How far the wall clock was set ahead.
+  /// The amount by which the wall clock was set ahead.
   private var wallOffset: Int64 = 0
   private var agents: [SessionID: Agent] = [:]
   private var starts: Set<Start> = []
   private var messages: UInt64 = 0
 
-  // What people at the device said.
+  // The settings of users at the device.
   private var settings = ExecutionSettings()
   private var consented: Set<SessionID> = []
   private var modes: [SessionID: StartMode] = [:]
@@ -68,7 +68,7 @@ struct StandstillWorld {
   ) rethrows {
     now += 1
     var actions = try event(&core, context(generator.next()), store)
-    // What follows may come a while later, on a machine that has other things to do.
+    // The effects may come a while later, on a busy machine.
     if generator.chance(20) { now += Int64(generator.below(25_000)) }
     let context = context(generator.next())
     actions += core.executionFollowing(actions, at: context, store: store)
@@ -102,7 +102,7 @@ struct StandstillWorld {
     agents.values.contains { $0.order.message == message }
   }
 
-  /// A person's view: settings, the session's own agent, consent and an agent that asks.
+  /// A user's view: settings, the session's own agent, consent and an agent that asks.
   private func mayStart(_ session: SessionID) -> Bool {
     switch modes[session] ?? settings.mode {
     case .off: false
@@ -115,7 +115,7 @@ struct StandstillWorld {
     do {
       try tell { try $0.commandGiven(command, at: $1, store: $2).actions }
     } catch let fault as Replica.Fault {
-      // The queues refuse what makes no sense, and a full disk everything.
+      // The queues refuse what makes no sense, and a full disk refuses everything.
       switch fault {
       case .queue, .store: break
       default: throw fault
@@ -129,16 +129,16 @@ struct StandstillWorld {
     let before = consented
     if isHere { consented.insert(session) } else { consented.remove(session) }
     do {
-      // What may begin by that begins at once.
+      // A message that may begin because of it begins at once.
       try tell { try $0.hostChosen(session, host, at: $1, store: $2).actions }
     } catch Replica.Fault.store {
       consented = before
     }
   }
 
-  // MARK: - What happens
+  // MARK: - Events
 
-  /// A while passes, and somebody does something.
+  /// A while passes, and a user does something.
   mutating func act() throws {
     try pass(Int64(generator.pick(weighted: [(6, 200), (3, 4_000), (1, 40_000)])))
     let session = Self.sessions[generator.below(Self.sessions.count)]
@@ -243,19 +243,19 @@ struct StandstillWorld {
     }
   }
 
-  /// Nothing happens but that agents end: what may begin does so by itself.
+  /// Nothing happens except that agents end: messages that may begin do so by themselves.
   mutating func rest() throws {
     store.failure = nil
     try pass(Self.restMilliseconds)
     let before = standing
-    // Longer than any pause and backoff.
+    // Longer than every pause and backoff.
     try pass(120_000)
     for start in before.intersection(standing) {
       Issue.record("attempt \(start.attempt) of \(start.message) stands still")
     }
   }
 
-  /// What may begin, and has not.
+  /// The messages that may begin, but have not begun.
   private var standing: Set<Start> {
     let workspace = core.replica.workspace
     var standing: Set<Start> = []

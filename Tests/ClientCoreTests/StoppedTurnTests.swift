@@ -5,13 +5,14 @@ import SyncTestSupport
 import Testing
 import WireProtocol
 
-/// Somebody stops an attempt, and its host dies before it hears of that: the message is not tried again.
+/// A user stops an attempt, and its host dies before it receives the stop: the message is not tried
+/// again.
 struct StoppedTurnTests {
   private static let session = SessionID.named("s")
   private static let host = 0
   private static let other = 1
 
-  /// Device 0 works on message 1 of two; device 1 looks on.
+  /// Device 0 works on message 1 of two; device 1 watches.
   private static func fleet(_ policy: UnknownPolicy) throws -> Fleet {
     var fleet = try Fleet(devices: 2)
     fleet.follows = true
@@ -47,7 +48,7 @@ struct StoppedTurnTests {
     try fleet.settle()
   }
 
-  /// From now on nothing comes to the host or from it.
+  /// From now on, nothing reaches the host or leaves it.
   private static func depart(in fleet: inout Fleet) {
     fleet.losses[host] = .sent
     fleet.cut(host)
@@ -89,7 +90,8 @@ struct StoppedTurnTests {
       in: &fleet, policy == .skip ? .skipped : .cancelled)
   }
 
-  /// Its program ends as it should, or the agent waits for the end of a limit; no one told it.
+  /// Its program ends normally, or the agent waits for the end of a limit; the host does not know
+  /// of the stop.
   @Test(arguments: [TurnResult.died("signal 15"), .tryAfter(10_000, reason: "limit")])
   func aStopOutlivesAnEndThatItsHostWroteBefore(_ result: TurnResult) throws {
     var fleet = try StoppedTurnTests.fleet(.retry)
@@ -104,7 +106,7 @@ struct StoppedTurnTests {
     try StoppedTurnTests.expectNoSecondAttempt(in: &fleet)
   }
 
-  /// Whoever stops it at its host is not asked again either.
+  /// A user who stops it at its host is not asked again, either.
   @Test func aStopAtTheHostOutlivesItsProgram() throws {
     var fleet = try StoppedTurnTests.fleet(.retry)
     fleet.note(0) {
@@ -129,7 +131,7 @@ struct StoppedTurnTests {
     #expect(fleet.devices[1].core.replica.workspace.status(1) == .succeeded)
   }
 
-  /// Who brings it back has decided, so it is tried again.
+  /// A restore counts as the decision, so it is tried again.
   @Test func whatSomebodyRestoresIsTriedAgain() throws {
     var fleet = try StoppedTurnTests.fleet(.retry)
     StoppedTurnTests.depart(in: &fleet)
@@ -154,7 +156,7 @@ struct StoppedTurnTests {
     #expect(again?.message == .numbered(1) && again?.attempt == 2)
   }
 
-  /// The server does not have the withdrawal yet: no one learns that it stops.
+  /// The server does not have the withdrawal yet: no device learns of the stop.
   @Test func aStopIsNotConfirmedBeforeTheServerHasIt() throws {
     var fleet = try StoppedTurnTests.fleet(.retry)
     fleet.server.refusals = [
@@ -167,7 +169,7 @@ struct StoppedTurnTests {
       fleet.devices[1].authorityAnswers == [.stopping(on: fleet.devices[0].id, awaySince: nil)])
   }
 
-  /// Without a server's word nothing is said, and nothing is changed.
+  /// Without the server's confirmation, nothing is reported and nothing changes.
   @Test func aStopWithoutAConnectionChangesNothing() throws {
     var fleet = try StoppedTurnTests.fleet(.retry)
     fleet.isServerDown = true
@@ -179,7 +181,7 @@ struct StoppedTurnTests {
     #expect(fleet.devices[1].core.replica.record.outbox.isEmpty)
   }
 
-  /// Every device shows that it is to stop, while its host is away.
+  /// Every device shows the pending stop while the host is offline.
   @Test func everybodySeesThatItIsToStop() throws {
     var fleet = try StoppedTurnTests.fleet(.ask)
     let third = try fleet.addDevice()

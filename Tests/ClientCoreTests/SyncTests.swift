@@ -27,7 +27,7 @@ import WireProtocol
     try fleet.settle()
     try fleet.expectConvergence()
     #expect(fleet.server.workspace.contents("a").count == 500)
-    // One batch takes many commands, and no more than the window is under way.
+    // One batch holds many commands, and no more than the window is on its way.
     #expect(fleet.server.received.count < 20)
   }
 
@@ -46,7 +46,7 @@ import WireProtocol
     #expect(fleet.devices[0].core.replica.workspace.threadQueue().threads.isEmpty)
   }
 
-  /// Acknowledged means on disk; but what the server holds is shown before that.
+  /// Acknowledged means on disk; but the server's content is shown before that.
   @Test func whatIsNotOnDiskYetIsNotAcknowledged() throws {
     var fleet = try Fleet(devices: 2)
     try fleet.start()
@@ -61,11 +61,11 @@ import WireProtocol
     try fleet.perform(.send("two", as: 2, in: "a"), on: 0)
     try fleet.pass(49)
     #expect(fleet.server.acknowledged[device] == before)
-    // One synchronization for both.
+    // There is one synchronization for both.
     try fleet.pass(1)
     #expect(fleet.devices[1].store.isSynchronized)
     #expect(fleet.server.acknowledged[device] == fleet.server.head.position)
-    // A command of its own waits for the disk, and takes along what came before.
+    // The device's own command waits for the disk, and stores what arrived before.
     try fleet.perform(.send("three", as: 3, in: "a"), on: 0)
     try fleet.settle()
     #expect(!fleet.devices[1].store.isSynchronized)
@@ -110,7 +110,7 @@ import WireProtocol
     var fleet = try Fleet(devices: 2)
     try fleet.start()
     var generator = SeededGenerator(seed: 4)
-    // Hardly compressible, and as long as content may be.
+    // Hardly compressible text of the maximum length.
     let text = String(
       String.UnicodeScalarView(
         (0..<300_000).compactMap { _ in Unicode.Scalar(0x4E00 + UInt32(generator.below(20_000))) }))
@@ -129,7 +129,7 @@ import WireProtocol
     let count = fleet.server.received.count
     #expect(!fleet.devices[0].core.replica.record.outbox.isEmpty)
     fleet.cut(0)
-    // More is written before the connection comes back: the server knows a part of it.
+    // More is written before the connection is back: the server knows a part of it.
     let outcome = try fleet.perform(.send("twice", as: 2, in: "a"), on: 0)
     try fleet.pass(1_000)
     try fleet.expectConvergence()
@@ -147,7 +147,7 @@ import WireProtocol
       try fleet.settle()
     }
     let all = fleet.server.workspace.image()
-    // The second device, gone for now, made half of it; the first one pushes that as well.
+    // The second device, offline for now, made half of it; the first one sends that, too.
     fleet.cut(0)
     fleet.cut(1)
     try fleet.server.restore(upTo: 4)
@@ -193,7 +193,7 @@ import WireProtocol
     try fleet.expectConvergence()
     #expect(fleet.devices[1].store.baseImage != nil)
     #expect(fleet.server.workspace.contents("a") == ["shared", "local"])
-    // A store with a base opens to the same state.
+    // A store with a base yields the same state.
     try fleet.addDevice(
       store: MemoryStore(copying: fleet.devices[1].store), id: fleet.devices[1].id)
     #expect(
@@ -224,7 +224,7 @@ import WireProtocol
     }
   }
 
-  /// Where the acknowledgement is lost, nobody says at which position; "seen by" errs towards no.
+  /// If the acknowledgement is lost, the position is unknown; "seen by" errs towards no.
   @Test func whatComesBackIsOnTheServer() throws {
     var fleet = try Fleet(devices: 2)
     try fleet.start()

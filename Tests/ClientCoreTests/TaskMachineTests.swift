@@ -6,9 +6,9 @@ import SyncTestSupport
 import Testing
 import WireProtocol
 
-/// The core says what its agents do, asks for them, and keeps what people answer.
+/// The core reports what its agents do, asks on their behalf, and keeps users' answers.
 struct TaskMachineTests {
-  /// One device, without a server or with one that it cannot reach.
+  /// One device, without a server or with an unreachable one.
   private struct Scene {
     var core: ClientCore
     let store: MemoryStore
@@ -87,7 +87,7 @@ struct TaskMachineTests {
 
     var task: TaskState? { core.replica.workspace.task(of: session) }
 
-    /// What agents were told, in order.
+    /// The decisions that agents received, in order.
     var decisions: [AskOutcome.Ending] {
       actions.compactMap { if case .decided(_, let decision) = $0 { decision.ending } else { nil } }
     }
@@ -117,7 +117,8 @@ struct TaskMachineTests {
     #expect(scene.store.authority.verdicts.count == 1 && scene.store.answers.isEmpty)
   }
 
-  // S4-41, S4-42, S4-44: what is answered is worked on again, and it is over where the agent stops.
+  // S4-41, S4-42, S4-44: the agent works again after an answer, and the task ends when the agent
+  // stops.
   @Test func anAgentGoesOnAfterEveryAnswer() throws {
     var scene = try scene()
     scene.hear(.began)
@@ -137,7 +138,7 @@ struct TaskMachineTests {
     #expect(scene.core.illegalTaskMoves == 0)
   }
 
-  /// An agent waits behind each wait for the disk, and its decision needs one.
+  /// An agent waits for each write to the disk, and its decision needs one.
   @Test func anAgentGetsItsAnswerAfterOneWaitForTheDisk() throws {
     var scene = try scene()
     try scene.raise(1)
@@ -205,13 +206,13 @@ struct TaskMachineTests {
     scene.hear(.prompted(matter, first))
     let task = try #require(scene.task)
     #expect(task.status.request?.id == first)
-    // It was over as it began: nobody can answer, and everybody sees that.
+    // It ended as it began: no user can answer it, and every device shows that.
     #expect(task.status.request?.expiresAt == task.lastUpdateTime)
     #expect(try scene.answer(1, .allowed) == .notAwaited)
     let answer = AnswerRequest(session: scene.session, request: first, verdict: .allowed)
     try scene.tell { try $0.answerGiven(answer, at: $1, store: $2).actions }
     #expect(scene.endings == [.notAwaited])
-    // Told twice, by two hooks of one prompt, it is one.
+    // Reported twice, by two hooks of one prompt, it is one.
     scene.hear(.prompted(.question("?", options: []), RequestID(high: 2, low: 2)))
     #expect(scene.task == task)
     scene.hear(.operation("Bash"))
@@ -252,7 +253,7 @@ struct TaskMachineTests {
     scene.hear(.ended(.success(summary: "done")))
     #expect(scene.decisions == [.withdrawn])
     #expect(scene.task?.status == .completed(.success(summary: "done")))
-    // Its end told a second time is no other task.
+    // A second report of its end makes no second task.
     let before = scene.task
     scene.hear(.ended(.success(summary: nil)))
     #expect(scene.task == before && scene.core.illegalTaskMoves == 0)
@@ -267,7 +268,7 @@ struct TaskMachineTests {
       scene.hear(.operation("tool \(number)"), after: 100)
       scene.hear(.progress(TodoProgress(completed: number, total: 100)), after: 100)
     }
-    // 20 seconds: the first at once, the next after 15.
+    // In 20 seconds: the first at once, the next after 15.
     #expect(scene.store.operations.count == start + 2)
     #expect((scene.task?.todoProgress?.completed ?? 0) < 99)
     scene.pass(15_000)
@@ -341,7 +342,7 @@ struct TaskMachineTests {
     #expect(scene.decisions == [.withdrawn, .withdrawn])
     #expect(scene.task == nil)
     #expect(try scene.answer(1, .allowed) == .notAwaited)
-    // The end of its turn does not bring it back either.
+    // The end of its turn does not bring it back, either.
     scene.hear(.ended(.cancelled))
     #expect(scene.core.replica.workspace.session(scene.session) == nil)
     try scene.perform(.addSession(scene.session, name: nil, project: nil))
@@ -379,7 +380,7 @@ struct TaskMachineTests {
     #expect(try scene.answer(1, .allowed) == nil)
     #expect(try scene.answer(1, .allowed) == nil, "tapped twice")
     #expect(scene.store.answers.count == 1 && scene.endings.isEmpty)
-    // After a restart it is there still.
+    // After a restart, it still exists.
     var next = try Scene(store: scene.store, isPaired: true, now: scene.now)
     next.begin()
     #expect(next.core.pendingAnswers.count == 1)
@@ -390,7 +391,7 @@ struct TaskMachineTests {
     #expect(next.store.answers.isEmpty)
   }
 
-  /// The agent hears of it at once; the devices, as soon as the disk takes it.
+  /// The agent gets it at once; the devices get it as soon as the disk has stored it.
   @Test(arguments: [false, true])
   func whatAFullDiskDidNotTakeIsWrittenLater(_ turnEnds: Bool) throws {
     var scene = try scene()
@@ -412,8 +413,8 @@ struct TaskMachineTests {
     #expect(scene.store.operations.count == written, "once is enough")
   }
 
-  /// The session goes to another device before the disk takes anything again, which says nothing of it
-  /// until it runs something: the request would show for ever.
+  /// Another device takes over the session before the disk works again. It does not report the
+  /// request's end until it runs something, so the request would stay visible.
   @Test(arguments: [false, true])
   func whatAFullDiskDidNotTakeIsWrittenWhereverTheSessionGoes(_ turnEnds: Bool) throws {
     var scene = try scene()
@@ -432,7 +433,7 @@ struct TaskMachineTests {
     #expect(scene.task?.status.kind == (turnEnds ? .completed : .processing))
   }
 
-  /// An agent that was sent to its own prompt waits for nobody.
+  /// An agent that was sent to its own prompt waits for no user.
   @Test func whatAFullDiskDidNotLetAskIsNotAskedLater() throws {
     var scene = try scene()
     scene.hear(.began)

@@ -4,7 +4,7 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// When a device ends what is typed on it with an edition: in a pause, and apart before it merges or sends.
+/// When a device ends typing with an edition: in a pause, and offline before it merges or sends.
 @Suite struct TypingTests {
   private static let id = MessageID.numbered(1)
 
@@ -63,7 +63,7 @@ import Testing
     for device in fleet.devices {
       #expect(Self.editions(device.core.replica.workspace) == ["Deploy it now"])
     }
-    // Whoever saves now has seen it.
+    // A user who saves now has seen it.
     try fleet.perform(.edit(Self.id, content: "Deploy it now!", base: nil), on: 1)
     try fleet.settle()
     try Self.expectVersions([], in: fleet)
@@ -83,7 +83,7 @@ import Testing
     try Self.expectVersions([], in: fleet)
   }
 
-  /// What was typed apart is marked, and its version is what its person saw.
+  /// Offline typing is marked, and its version is the text that its user saw.
   @Test(arguments: [0, 500, 5_000] as [Int64])
   func typingApartIsMarked(away: Int64) throws {
     var fleet = try Self.fleet()
@@ -106,7 +106,7 @@ import Testing
     try Self.expectVersions(["Deploy now", "Deploy later"], in: fleet)
   }
 
-  /// No letter goes out before its edition.
+  /// No letter is sent before its edition.
   @Test func theEditionIsThereBeforeItIsSent() throws {
     var fleet = try Self.fleet()
     fleet.cut(0)
@@ -136,12 +136,12 @@ import Testing
     try fleet.restart(0)
     try fleet.pass(60_000)
     #expect(!Self.isOpen(fleet, 0))
-    // Who had seen the letters replaced them.
+    // A user who had seen the letters replaced them.
     let other = "Deploy it to staging"
     try Self.expectVersions(["Deploy it now", other], in: fleet)
   }
 
-  /// Without a server, too, an edition ends what is typed, also at the next start.
+  /// Without a server, too, an edition ends the typing, also at the next start.
   @Test func aDeviceOfItsOwnEndsItAsWell() throws {
     var fleet = try Fleet(devices: 1, isPaired: false)
     try fleet.start()
@@ -156,7 +156,7 @@ import Testing
       Self.editions(fleet.devices[0].core.replica.workspace) == ["Deploy now"])
   }
 
-  /// A disk that takes nothing is tried again, and not at once.
+  /// A full disk is tried again, but not at once.
   @Test func aFullDiskIsTriedAgain() throws {
     var fleet = try Self.fleet()
     try Self.type(" now", on: 0, &fleet)

@@ -26,7 +26,8 @@ import WireProtocol
     try fleet.perform(.cancel([.numbered(1)]), on: 1)
     try fleet.settle()
     expectStored(fleet, 0)
-    // The other device cancelled again: that stays. The change before goes when that is skipped.
+    // The other device cancelled it again: that stays. The change before can be undone after that
+    // is skipped.
     #expect(throws: (any Error).self) { try fleet.perform(.undo, on: 0) }
     try fleet.perform(.undo(change: nil, skip: true), on: 0)
     try fleet.perform(.undo, on: 0)
@@ -141,7 +142,7 @@ import WireProtocol
       try fleet.perform(command, on: 0)
       expected.append(fleet.now - start)
     }
-    // What is done at once needs no further note.
+    // Changes that follow at once need no further note.
     let operations = fleet.devices[0].store.operations.count
     try fleet.perform(.unlockThread(.named("a")), on: 0)
     try fleet.perform(.pause(.named("a"), reason: "wait"), on: 0)
@@ -191,7 +192,7 @@ import WireProtocol
     let own = try replica.history(
       of: .message(.numbered(3)), before: nil, limit: 10, store: store)
     #expect(own.entries.map(\.action.name) == ["queued"], "what waited is told once")
-    // In pages of one, over the border.
+    // In pages of one, across the border.
     var paged: [String] = []
     var place: HistoryPosition?
     repeat {
@@ -229,7 +230,7 @@ import WireProtocol
         if case .insert(let view, 0) = changes[0] { return view.content == "text 5" }
         return false
       })
-    // Back again: the other way round.
+    // Back again, in the opposite direction.
     let back = try replica.changes(from: versions[4].0, to: versions[3].0, store: store)
     #expect(
       back.contains {
@@ -252,7 +253,7 @@ import WireProtocol
     #expect(throws: Replica.Fault.history(.unknownVersion)) {
       try replica.workspace(at: unknown, store: fleet.devices[0].store)
     }
-    // The second device's send names the session that the first one opened.
+    // The second device's send refers to the session that the first one opened.
     var torn = VersionVector()
     let second = try #require(fleet.devices[1].store.operations.last).id.replica
     torn[second] = replica.workspace.vector[second]

@@ -3,13 +3,13 @@ import QueueModel
 import SyncTestSupport
 import Testing
 
-/// What follows where an attempt ended and nobody said how it went: a person decides, or the settings
-/// do (S0-66).
+/// What follows if an attempt ended with an unknown outcome: a user decides, or the settings do
+/// (S0-66).
 struct UnknownPolicyTests {
   private static let policies = UnknownPolicy.allCases
   private static let otherDevice = DeviceID(high: 0xD, low: 2)
 
-  /// What becomes of a message that nobody knows the end of, where nothing begins.
+  /// The state of a message with an unknown outcome, if nothing begins.
   private func status(after policy: UnknownPolicy) -> MessageStatus {
     switch policy {
     case .ask: .interrupted
@@ -22,7 +22,7 @@ struct UnknownPolicyTests {
   func itHoldsWhereAnAgentDies(_ policy: UnknownPolicy) throws {
     var host = try LocalHost.serving(2, onUnknown: policy)
     host.end(1, .died("signal 9"))
-    // What died at once might do so again: it waits a little.
+    // An agent that died at once might die again, so the next attempt waits a little.
     if policy != .skip { #expect(host.begun == [[1, 1]]) }
     host.pass(milliseconds: 2_000)
     switch policy {
@@ -49,7 +49,8 @@ struct UnknownPolicyTests {
     #expect(next.begun == (policy == .retry ? [[1, 2]] : []))
   }
 
-  /// What an agent was never given, or would not begin, needs no decision whatever it is stopped for.
+  /// A message that an agent never got, or refused to begin, needs no decision, whatever the reason
+  /// of the stop.
   @Test(arguments: [
     TurnResult.notStarted("no such command"), .tryAfter(1_000, reason: "rate limit"),
     .tryLater(0, reason: "rate limit"),
@@ -71,7 +72,7 @@ struct UnknownPolicyTests {
     #expect(host.orders.filter { $0 == .stop(host.session, attempt: 1) }.count == 1)
   }
 
-  /// Another device named as the host gets nothing before the turn has ended, so it goes on.
+  /// A new host gets nothing before the turn has ended, so the turn continues.
   @Test func anotherHostInTheRegisterEndsNoTurn() throws {
     var host = try LocalHost.serving(2, onUnknown: .retry)
     try host.perform(.setHost(host.session, UnknownPolicyTests.otherDevice))
@@ -81,7 +82,7 @@ struct UnknownPolicyTests {
     #expect(host.status(1) == .succeeded && host.begun == [[1, 1]])
   }
 
-  // MARK: - Agents of people
+  // MARK: - Agents of users
 
   private func feeding(_ policy: UnknownPolicy) throws -> LocalHost {
     var host = try LocalHost.serving(2, onUnknown: policy) { $0.isGated = true }
@@ -90,7 +91,7 @@ struct UnknownPolicyTests {
     return host
   }
 
-  /// Such an agent may go on with the prompt, or has it in front of it when it is taken up again.
+  /// Such an agent may continue with the prompt, or finds it when the agent is resumed.
   @Test(arguments: policies)
   func aPersonDecidesWhereTheAgentIsTheirs(_ policy: UnknownPolicy) throws {
     var host = try feeding(policy)
@@ -138,7 +139,7 @@ struct UnknownPolicyTests {
     dies(&host, attempts: 1...3)
     #expect(host.begun == [[1, 1], [1, 2], [1, 3]])
     #expect(host.status(1) == .interrupted)
-    // Who says that it shall be tried again means as many attempts once more.
+    // A retry by a user allows the same number of attempts again.
     try host.perform(.retry(.numbered(1)))
     dies(&host, attempts: 4...6)
     #expect(host.begun.count == 6)
@@ -155,7 +156,7 @@ struct UnknownPolicyTests {
     #expect(host.status(1) == .interrupted)
   }
 
-  /// Nobody knows any more how the earlier attempts ended.
+  /// The ends of the earlier attempts are no longer known.
   @Test func afterACrashAllEarlierAttemptsCount() throws {
     var host = try LocalHost.serving(1, onUnknown: .retry)
     for attempt in 1...3 as ClosedRange<UInt64> {
@@ -169,8 +170,8 @@ struct UnknownPolicyTests {
 
   // MARK: - One transaction
 
-  /// The program dies, or the disk is full, between any two transactions: what needs no decision does
-  /// not wait for one.
+  /// The program dies, or the disk is full, between any two transactions: a message that needs no
+  /// decision does not wait for one.
   @Test(
     arguments: [
       TurnResult.died("signal 9"), .failed("no"), .notStarted("no such command"),

@@ -3,7 +3,7 @@ import QueueModel
 import SyncTestSupport
 import Testing
 
-/// Which messages the server is not known to have, read by an index of the outbox.
+/// The messages that the server is not known to have, from an index of the outbox.
 @Suite struct UnsentMessagesTests {
   private func unsent(_ fleet: inout Fleet, _ index: Int = 0) throws -> [MessageID] {
     let store = fleet.devices[index].store
@@ -19,7 +19,7 @@ import Testing
     try fleet.perform(.send("two", as: 2, in: "b"), on: 0)
     let both = try unsent(&fleet)
     #expect(both.count == 2)
-    // An edit is in the outbox too, and is no message.
+    // An edit is in the outbox, too, but is not a message.
     try fleet.perform(.edit(both[0], content: "one more", base: nil), on: 0)
     #expect(try unsent(&fleet) == both)
     try fleet.perform(.send("three", as: 3, in: "a"), on: 0)

@@ -5,7 +5,7 @@ import SyncTestSupport
 import Testing
 import WireProtocol
 
-/// Who authors operations: a replica that a run of the program draws for its first one.
+/// The author of operations: a replica that each run of the program draws for its first operation.
 @Suite struct WriterTests {
   /// The author of one more operation.
   private func author(
@@ -20,7 +20,7 @@ import WireProtocol
     try fleet.start()
     #expect(fleet.server.log.isEmpty)
     #expect(fleet.devices[0].core.replica.workspace.vector.isEmpty)
-    // Nor by a command that changes nothing.
+    // A command that changes nothing draws none, either.
     #expect(throws: Replica.Fault.self) { try fleet.perform(.undo, on: 0) }
     #expect(fleet.devices[0].core.replica.workspace.vector.isEmpty)
     try fleet.perform(.send("text", as: 1, in: "a"), on: 0)
@@ -54,7 +54,7 @@ import WireProtocol
     try fleet.expectConvergence()
   }
 
-  /// A copy of the memory has no connection any more.
+  /// A copy of the memory no longer has a connection.
   @Test(arguments: [true, false])
   func whoLosesAConnectionIsAnother(byThePerson: Bool) throws {
     var fleet = try Fleet(devices: 1)
@@ -67,7 +67,7 @@ import WireProtocol
     }
     let second = try author(&fleet, sends: 2)
     #expect(first != second)
-    // Tries that lead to none change nothing.
+    // Attempts that fail change nothing.
     fleet.isServerDown = true
     try fleet.pass(100_000)
     #expect(try author(&fleet, sends: 3) == second)
@@ -175,7 +175,7 @@ import WireProtocol
     #expect(try fleet.server.operations == made)
   }
 
-  /// Both copies bring the same, and the server has it once.
+  /// Both copies send the same, and the server has it once.
   @Test func copiesOfAStoreBringTheSameUnsentWorkOnce() throws {
     var fleet = try Fleet(devices: 1, isPaired: false)
     _ = try author(&fleet, sends: 1)

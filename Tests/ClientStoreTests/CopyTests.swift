@@ -6,8 +6,8 @@ import SequenceCRDT
 import Testing
 import WireProtocol
 
-/// Files that were restored from a backup, copied or left behind: what is done in them gets ids of
-/// its own, and what waits in them keeps its ids.
+/// Files that were restored from a backup, copied or left behind: new operations in them get ids of
+/// their own, and waiting ones keep their ids.
 @Suite struct CopyTests {
   private func copyDatabase(from: String, to: String) throws {
     let manager = FileManager.default
@@ -68,7 +68,7 @@ import WireProtocol
     try open.store.close()
     let clone = try StoreDirectory(copying: directory)
     var cloned = try clone.open()
-    // Leases belong to the store: their tokens tell the two apart.
+    // Leases belong to the store: their tokens distinguish the two.
     #expect(cloned.replica.record == open.replica.record)
     #expect(try clone.contents(cloned.replica) == ["text 1"])
     let there = try clone.send(2, &cloned)
@@ -126,7 +126,7 @@ import WireProtocol
     #expect(try directory.contents(after.replica) == ["text 1"])
     let fresh = try directory.send(3, &after)
     #expect(ids(sent).isDisjoint(with: ids(fresh)))
-    // What the server has of the earlier id comes back under that id.
+    // The server's operations of the earlier id come back under that id.
     _ = try after.replica.merge(
       Replica.Delivery(
         operations: sent.operations, prefix: LogPrefix(position: 9, chain: 1)),

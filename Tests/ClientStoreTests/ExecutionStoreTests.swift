@@ -7,7 +7,7 @@ import SequenceCRDT
 import Testing
 import WireProtocol
 
-/// What runs, and what the device granted itself, survive a restart of the process.
+/// Running attempts, and the device's own grants, survive a restart of the process.
 @Suite struct ExecutionStoreTests {
   private let message = MessageID(high: 7, low: 1)
 
@@ -133,7 +133,7 @@ import WireProtocol
         == ["": "codex", "codex": "thread-1", "claude": "conv-1"])
   }
 
-  /// S-6: the choices that a person made at this device are there after a restart, and no others.
+  /// S-6: after a restart, exactly the choices that a user made at this device are there.
   @Test func whatIsSaidOfSessionsIsKept() throws {
     let directory = try StoreDirectory()
     var open = try ClientStore.open(directory: directory.path)

@@ -6,8 +6,8 @@ import Testing
 
 @testable import ClientStore
 
-/// The stored acknowledgements of the server: as many as `BatchReceipts` keeps, not all that ever
-/// came.
+/// The stored acknowledgements of the server: as many as `BatchReceipts` keeps, instead of all that
+/// ever arrived.
 @Suite struct ReceiptStoreTests {
   @Test func receiptsDoNotGrowForEver() throws {
     let directory = try StoreDirectory()

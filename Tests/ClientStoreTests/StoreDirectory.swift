@@ -10,7 +10,7 @@ final class StoreDirectory {
   let path: String
   private var random: UInt64
 
-  /// - Parameter seed: stores that meet need different ones.
+  /// - Parameter seed: stores that synchronize need different ones.
   init(seed: UInt64 = 0) throws {
     random = seed
     path = NSTemporaryDirectory() + "cospool-store-\(UUID().uuidString)"
@@ -25,7 +25,7 @@ final class StoreDirectory {
   }
 
   deinit {
-    // A directory that is left in the temporary folder does no harm.
+    // A directory that is left in the temporary folder is not a problem.
     try? FileManager.default.removeItem(atPath: path)
   }
 

@@ -29,7 +29,7 @@ import WireProtocol
     #expect(open.store.isSynchronized)
     try deliver(try other.send(2, &author).operations, at: 2, directory, &open)
     #expect(!open.store.isSynchronized)
-    // A command takes everything before it to the disk as well.
+    // A command takes everything before it to the disk, too.
     let own = try directory.send(3, &open).operations
     #expect(open.store.isSynchronized)
     let last = try other.send(4, &author).operations

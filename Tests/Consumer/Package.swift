@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// An app as somebody else would write it: it sees the products of Cospool and nothing else.
+// An app as another developer would write it: it uses only the products of Cospool.
 let package = Package(
   name: "consumer",
   platforms: [.macOS(.v15), .iOS(.v18)],

@@ -132,7 +132,7 @@ struct OpeningTests {
     try peer.perform(.setPriority(.numbered(6), .urgent))
     #expect(throws: MergeError.self) { try device.merge(peer.made) }
     #expect(device.workspace.dump() == good.dump())
-    // What is not damaged still works.
+    // The undamaged parts still work.
     try device.perform(.send("more", as: 12, in: "a"))
     _ = device.workspace.image()
     #expect(bytes(of: device.workspace).count > body.count)
@@ -193,7 +193,7 @@ extension Command {
   }
 }
 
-/// Where the parts of a snapshot are, as its directory says.
+/// The places of a snapshot's parts, from its directory.
 private struct SnapshotMap {
   private var runs: [Range<Int>] = []
 

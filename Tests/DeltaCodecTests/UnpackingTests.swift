@@ -28,8 +28,8 @@ struct UnpackingTests {
 
   private static let ids = (UInt64(1)...40).map(MessageID.numbered)
 
-  /// Clearing a packed queue of 990 messages took minutes: each message was taken out of the
-  /// session, and putting it back unpacked the session again.
+  /// Clearing a packed queue of 990 messages took minutes: each message was removed from the
+  /// session, and inserting it again unpacked the session.
   @Test(arguments: [
     Command.cancel(ids), .clear(.named("a")), .move(ids, to: .position(1)),
     .deleteSession(.named("a")),

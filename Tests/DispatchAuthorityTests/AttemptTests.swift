@@ -5,7 +5,7 @@ import SyncTestSupport
 import Testing
 import WireProtocol
 
-/// A granted attempt keeps its session until it has ended, or somebody takes it over.
+/// A granted attempt keeps its session until it has ended, or a device takes it over.
 struct AttemptTests {
   private static let desk = LeaseHolder(
     device: DeviceID(high: 0xD, low: 1), store: StoreID(rawValue: 1))
@@ -22,7 +22,7 @@ struct AttemptTests {
     var authority = Authority()
     var now: Int64 = 0
     var token: UInt64 = 0
-    /// Since when the desk is away.
+    /// The time since which the desk is offline.
     var deskAwaySince: Int64?
     private var requests: UInt64 = 0
 
@@ -100,7 +100,7 @@ struct AttemptTests {
     let away = scene.held(milliseconds: 10_000, awaySince: AttemptTests.start + 5_000)
     #expect(scene.askLease(as: AttemptTests.laptop) == away)
     #expect(scene.ask(.whereabouts(.numbered(1)), as: AttemptTests.laptop) == away)
-    // The desk is back: its turn has continued, and so does its lease, though it is no longer the
+    // The desk is back: its turn has continued, and its lease continues, though it is no longer the
     // host.
     #expect(try scene.lease(scene.token) == scene.token)
     #expect(scene.askLease(as: AttemptTests.desk) == .otherHost(AttemptTests.laptop.device))
@@ -143,8 +143,8 @@ struct AttemptTests {
     #expect(scene.ask(takeOver) == .notAtWork)
   }
 
-  /// It is connected and never heard of the attempt, or does not work on it any more: otherwise it
-  /// would renew the lease every few seconds.
+  /// It is connected and never heard of the attempt, or no longer works on it; otherwise, it would
+  /// renew the lease every few seconds.
   @Test func aHostThatDoesNotRenewItsLeaseIsAway() throws {
     var scene = try Scene()
     scene.now += 45_000
@@ -209,8 +209,8 @@ struct AttemptTests {
         == .otherHost(AttemptTests.laptop.device))
   }
 
-  /// A host that releases its lease has none of its attempts at work: one that was cancelled before
-  /// it began keeps no other host from the session, and never begins later.
+  /// A host that releases its lease has no attempt at work. An attempt that was cancelled before it
+  /// began blocks no other host, and never begins later.
   @Test func aLeaseThatIsGivenBackFreesTheSession() throws {
     var scene = try Scene()
     let release = AuthorityRequest.release(session: .named("s"), token: scene.token)

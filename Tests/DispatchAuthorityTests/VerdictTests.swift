@@ -131,7 +131,7 @@ struct VerdictTests {
     #expect(answer(.allowed, nil, by: 2) == .notAwaited)
     #expect(answer(.allowed, digests[1], by: 2) == .notAwaited)
     #expect(scene.records.verdicts.isEmpty, "nothing is used up")
-    // The register has another text by now.
+    // By now, the register has a different text.
     try show(digests[1])
     #expect(answer(.allowed, digests[0], by: 2) == .notAwaited)
     if restarts { scene.restart() }
@@ -150,7 +150,7 @@ struct VerdictTests {
     #expect(scene.answer(.denied, "no", by: 2) == .taken)
     if restarts { scene.restart() }
     #expect(scene.answer(.denied, "no", by: 2) == .taken)
-    // The same device with other words gives a different answer.
+    // The same device with a different text gives a different answer.
     #expect(scene.answer(.denied, "never", by: 2) == .answeredAlready(.denied, by: Self.device(2)))
     #expect(scene.records.verdicts.count == 1)
   }

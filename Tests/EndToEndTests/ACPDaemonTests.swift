@@ -52,7 +52,7 @@ extension EndToEnd {
       }
     }
 
-    /// The daemon is killed while its agent works: the prompt is not given again by itself.
+    /// The daemon is killed while its agent works: the prompt is not given again automatically.
     @Test func aPromptOfADaemonThatDiedIsNotGivenAgain() async throws {
       try await TestBed.run { bed in
         let (device, folder) = try await device(bed)

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-  /// Which devices are refused, and that a refusal never costs local data.
+  /// Refusals of devices; a refusal never costs local data.
   @Suite struct AccessTests {
     @Test func wrongTokenIsRefusedAndTheOutboxWaits() async throws {
       try await TestBed.run { bed in

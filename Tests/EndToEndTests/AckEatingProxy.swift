@@ -4,7 +4,7 @@ import Synchronization
 
 /// A TCP proxy in front of the server that can lose the server's answers.
 ///
-/// While it eats, the client's bytes still reach the server, and the server's bytes are dropped:
+/// While it eats, the client's bytes still reach the server, and the server's bytes are dropped. So
 /// the server stores, and its acknowledgement is lost with the connection that `cut` closes. It can
 /// also change words of the server, and end connections that carry much.
 final class AckEatingProxy: Sendable {

@@ -3,8 +3,8 @@ import LocalAPI
 import Testing
 
 extension EndToEnd {
-  /// S-8: an agent at work gets from the daemon what its turn may have, and does not count as its
-  /// user.
+  /// S-8: an agent at work gets from the daemon only what its turn may have, and does not count as
+  /// its user.
   @Suite struct AgentAccessTests {
     /// An agent that runs a script with the real command line, and keeps the result of each
     /// command.
@@ -124,7 +124,7 @@ extension EndToEnd {
           "edit-person", "cancel-person", "other", "read-other", "settings", "pair", "push", "host",
           "approve", "dump", "project", "bare", "cleared", "forged", "posing", "handed",
         ] {
-          // It learns nothing of other sessions.
+          // It learns nothing about other sessions.
           #expect(["1", "3"].contains(scene.code(name)), "\(name): \(scene.text(name + ".out"))")
         }
         for name in ["guess", "guess-edit", "taken"] {
@@ -140,7 +140,7 @@ extension EndToEnd {
         #expect(try await scene.device.contents("other") == [])
         let command = try await scene.device.cospool("config", "get", "command")
         #expect(command.contains("agent.sh"))
-        // The mark shows wherever the message does.
+        // The mark is visible wherever the message is.
         let shown = try await scene.device.attempt(
           "queue", "show", "11111111-1111-4111-8111-111111111111", "--json"
         ).succeeded().standardOutput
@@ -263,8 +263,8 @@ extension EndToEnd {
         }, uniquingKeysWith: { $1 })
     }
 
-    /// For every route: an agent, an agent of another daemon, a process without a token, and
-    /// persons at devices of every role get the table's answer.
+    /// For every route: an agent, an agent of another daemon, a process without a token, and users
+    /// at devices of every role get the table's answer.
     @Test func everyCallerGetsWhatTheTableSays() async throws {
       try await TestBed.run { bed in
         let (asker, routes) = (bed.path("ask.py"), bed.path("routes"))

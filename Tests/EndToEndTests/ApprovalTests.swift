@@ -131,8 +131,8 @@ extension EndToEnd {
       }
     }
 
-    /// The end of a long command, where the harm may be, shows on the other device before that can
-    /// approve it, and is on no disk of the server afterwards.
+    /// The end of a long command, which may be the harmful part, is shown on the other device
+    /// before that can approve it. Afterwards, it is on no disk of the server.
     @Test func aLongRequestIsShownToItsEnd() async throws {
       try await TestBed.run { bed in
         let scene = try await Scene(bed)

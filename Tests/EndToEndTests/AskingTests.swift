@@ -2,10 +2,10 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-  /// What happens to a session in which a script asks its user.
+  /// A session in which a script asks its user.
   @Suite struct AskingTests {
-    /// A script that asked outside a turn sends nothing more: its session does not stay busy for
-    /// ever.
+    /// A script that asked outside a turn sends nothing more: its session does not stay busy
+    /// forever.
     @Test func aSessionIsIdleAgainAfterAScriptAskedInIt() async throws {
       try await TestBed.run { bed in
         let server = try await bed.server()
@@ -50,7 +50,7 @@ extension EndToEnd {
     }
 
     /// M7: a text that was written at the same time as a cancel is not lost, and the edit's answer
-    /// says where it is.
+    /// names its place.
     @Test func whatIsWrittenBesideACancelStandsAmongTheCancelled() async throws {
       try await TestBed.run { bed in
         let server = try await bed.server()

@@ -4,7 +4,7 @@
 
   extension EndToEnd {
     /// Agents of a daemon with its own control group, as systemd gives it with `Delegate`. Needs
-    /// root and cgroup2; elsewhere it is skipped, and the log says so.
+    /// root and cgroup2; elsewhere it is skipped, and the log reports that.
     @Suite struct AttemptGroupTests {
       /// Where groups can be made; nil if they cannot.
       private static let root: String? = {
@@ -96,7 +96,7 @@
             let text = try String(contentsOfFile: left, encoding: .utf8)
             try FileManager.default.removeItem(atPath: left)
             let id = try #require(pid_t(text.trimmingCharacters(in: .whitespacesAndNewlines)))
-            // It hides from the beginning of its shell on.
+            // It hides from the start of its shell.
             try await bed.eventually("it hides", within: 60) {
               let line = FileManager.default.contents(atPath: "/proc/\(id)/cmdline")
               return line.map { String(decoding: $0, as: UTF8.self).contains("1000") } ?? false

@@ -151,7 +151,7 @@ extension EndToEnd {
     }
 
     /// The data belongs to an account that may be broken into: root runs nothing from it, and that
-    /// account can read what root makes.
+    /// account can read root's files.
     @Test func rootMakesBackupsAsTheAccountOfTheData() async throws {
       guard geteuid() == 0 else { return }
       try await TestBed.run { bed in
@@ -163,7 +163,7 @@ extension EndToEnd {
         try Self.give(data, in: bed)
         let folder = bed.path("backups")
         #expect(mkdir(folder, 0o700) == 0)
-        // Root makes nothing for an account that somebody else may control: the error says what
+        // Root creates nothing for an account that another user may control: the error names what
         // root has to do.
         let refused = try await run("backup", "create", "--folder", folder)
         #expect(refused.code == 7 && refused.standardError.contains("chown"), "\(refused)")
@@ -186,8 +186,8 @@ extension EndToEnd {
       }
     }
 
-    /// Prints the terminal that a shell has by each of its names, and the names of the variables it
-    /// began with.
+    /// Prints the terminal that a shell has by each of its names, and the names of its initial
+    /// variables.
     private static let terminalProbe = #"""
       read pid name state parent group session terminal rest </proc/$$/stat; \
       echo "alone $((session == pid)) terminal $terminal"; tty; \
@@ -296,7 +296,7 @@ extension EndToEnd {
         // The unit's value if no hook is set.
         let none = try await server.command(["backup", "create", "--folder", folder, "--then", ""])
         #expect(none.isSuccess && none.standardError.isEmpty, "\(none)")
-        // A disk that is not mounted: no backup is made in its place, unless the user says so.
+        // A disk that is not mounted: no backup is made in its place, unless the user requests it.
         let disk = bed.path("disk")
         _ = try await server.command(["backup", "create", "--folder", disk]).succeeded()
         try FileManager.default.removeItem(atPath: disk)

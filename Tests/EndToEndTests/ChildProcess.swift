@@ -66,7 +66,7 @@ final class ChildProcess: Sendable {
 
   var exit: Exit? { state.withLock(\.exit) }
 
-  /// All of its output, for failure messages.
+  /// Its whole output, for failure messages.
   var transcript: String {
     let exit = exit.map { "\($0)" } ?? "running"
     return "--- \(name) (\(exit))\n\(standardOutput)\(standardError)"

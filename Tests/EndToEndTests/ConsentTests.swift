@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-  /// S-6: a machine runs what its own user gave it.
+  /// S-6: a machine runs what its own user allowed.
   @Suite struct ConsentTests {
     /// The commands that a user at the host reads and types.
     private func hosting(_ host: Device) async throws -> String {

@@ -44,7 +44,7 @@ extension EndToEnd {
         let refused = try await late.attempt("pair", "--show")
         #expect(refused.code != 0 && refused.standardError.contains("viewer"), "\(refused)")
 
-        // What it sends anyway stays on the device, and the device says so.
+        // Its operations stay on the device, which reports that.
         _ = try await late.attempt("send", "-s", "s", "mine").succeeded()
         try await bed.eventually("it is refused") {
           try await late.status().refusalCode == "notAllowed"

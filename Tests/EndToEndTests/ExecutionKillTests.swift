@@ -76,7 +76,7 @@ extension EndToEnd {
     ) async throws {
       var random = SeededGenerator(seed: seed)
       while !flag.isRaised {
-        // These delays are part of the fault; nothing waits by them.
+        // These delays are part of the fault; they do not replace a wait for something.
         try await Task.sleep(for: .milliseconds(Int.random(in: 500...2_500, using: &random)))
         switch Int.random(in: 0..<4, using: &random) {
         case 0:

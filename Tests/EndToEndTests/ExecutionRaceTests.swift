@@ -3,8 +3,8 @@ import LocalAPI
 import Testing
 
 extension EndToEnd {
-  /// A user changes or withdraws a message in the moment in which it starts. `COSPOOL_RACES` is the
-  /// number of times (1,000 in a long run).
+  /// A user changes or withdraws a message at the moment of its start. `COSPOOL_RACES` is the
+  /// number of repetitions (1,000 in a long run).
   @Suite struct ExecutionRaceTests {
     private static let trials =
       ProcessInfo.processInfo.environment["COSPOOL_RACES"].flatMap { Int($0) } ?? 12
@@ -41,7 +41,7 @@ extension EndToEnd {
           Int.random(in: 0...40, using: &random), Int.random(in: 0...40, using: &random)
         )
         async let go: Void = {
-          // The delays are part of the race; nothing waits by them.
+          // The delays are part of the race; they do not replace a wait for something.
           try await Task.sleep(for: .milliseconds(early))
           try await host.cospool("queue", "resume", "-s", "s")
         }()

@@ -19,7 +19,7 @@ extension EndToEnd {
         }
         try await bed.eventually("all have run", within: 90) { agent.ends().count == 4 }
         #expect(agent.ends() == sent)
-        // None starts before the one before it has ended.
+        // None starts before the previous one has ended.
         #expect(agent.turns() == sent.flatMap { ["start \($0)", "end \($0)"] })
         #expect(agent.starts().map(\.attempt) == [1, 1, 1, 1])
         try await bed.eventually("the queue is empty", within: 90) {
@@ -62,7 +62,7 @@ extension EndToEnd {
     }
 
     // S0-27, S0-62 … S0-66, C-3, C-17: ten over night, the fourth fails, and the queue stops; after
-    // a retry from another device it continues.
+    // a retry from another device, it continues.
     @Test func failureStopsTheQueueUntilAnotherDeviceDecides() async throws {
       try await TestBed.run { bed in
         let server = try await bed.server()
@@ -162,7 +162,7 @@ extension EndToEnd {
       }
     }
 
-    /// The queue continues over night, whatever stops its daemon, but not for ever with a prompt
+    /// The queue continues over night, whatever stops its daemon, but not forever with a prompt
     /// that ends its agent.
     @Test func whatWasCutOffIsTriedAgainWhereItIsSet() async throws {
       try await TestBed.run { bed in
@@ -188,7 +188,8 @@ extension EndToEnd {
       }
     }
 
-    /// A daemon that has to stop while it still ends the remains of a killed one starts nothing.
+    /// A daemon that has to stop, while it still ends the processes of a killed one, starts
+    /// nothing.
     @Test func daemonThatIsStoppedAtItsStartBeginsNothing() async throws {
       try await TestBed.run { bed in
         let device = Device(bed, "a")

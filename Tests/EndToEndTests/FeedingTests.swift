@@ -98,8 +98,8 @@ extension EndToEnd {
       }
     }
 
-    /// Its user takes over, or leaves, in the middle of a fed turn: that shows, and nothing is sent
-    /// again automatically.
+    /// Its user takes over, or leaves, in the middle of a fed turn: that is visible, and nothing is
+    /// sent again automatically.
     @Test func whatIsCutOffWaitsForAPerson() async throws {
       try await TestBed.run { bed in
         let device = try await device(bed)
@@ -202,8 +202,8 @@ extension EndToEnd {
       }
     }
 
-    /// Two hooks of one event, as with other flags in the user's and the project's settings: the
-    /// second one reports the end of a turn that the first one has reported.
+    /// Two hooks of one event, as with different flags in the user's and the project's settings:
+    /// both report the end of the same turn.
     @Test(arguments: [false, true])
     func twoHooksOfOneEventGiveOnePrompt(isGoingOn: Bool) async throws {
       try await TestBed.run { bed in
@@ -239,7 +239,7 @@ extension EndToEnd {
       }
     }
 
-    /// A terminal is closed by force: no hook reports it, and nothing waits for ever.
+    /// A terminal is closed by force: no hook reports it, and nothing waits forever.
     @Test func anAgentThatIsKilledLeavesItsMessageInterrupted() async throws {
       try await TestBed.run { bed in
         let device = try await device(bed)

@@ -32,7 +32,7 @@ extension EndToEnd {
         #expect(
           report.code == 1 && report.standardOutput.contains("diskSpace: 0 MiB free"), "\(report)")
 
-        // What arrives now cannot be stored, so it must not be shown or acknowledged.
+        // Operations that arrive now cannot be stored, so they must not be shown or acknowledged.
         let incoming = String(repeating: "incoming ", count: 8_000)
         try await b.cospool("send", "-s", "s", String(incoming.prefix(60_000)))
         try await b.synchronise()

@@ -2,7 +2,7 @@ import Foundation
 import LocalAPI
 import Synchronization
 
-/// Counts commands as they start, and notifies those who wait for a count.
+/// Counts commands as they start, and notifies code that waits for a count.
 final class CommandCounter: Sendable {
   private let state = Mutex<(count: Int, isDone: Bool)>((0, false))
   private let stream: AsyncStream<Int>
@@ -110,7 +110,8 @@ final class Killer: Sendable {
     var next = 5
     for await count in counter.counts(to: 200) where count >= next {
       next = count + Int.random(in: 6...14, using: &random)
-      // In the middle of a command: this delay is part of the fault, and nothing waits by it.
+      // In the middle of a command: this delay is part of the fault, and does not replace a wait
+      // for something.
       try await Task.sleep(for: .milliseconds(Int.random(in: 0...60, using: &random)))
       switch Int.random(in: 0..<3, using: &random) {
       case 0:

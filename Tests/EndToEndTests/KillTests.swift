@@ -3,7 +3,7 @@ import LocalAPI
 import Testing
 
 extension EndToEnd {
-  /// `kill -9` at random moments: a completed command is done, once, on every device.
+  /// `kill -9` at random moments: a completed command takes effect once, on every device.
   @Suite struct KillTests {
     // S1-28.
     @Test func answeredCommandsSurviveKills() async throws {
@@ -77,7 +77,7 @@ extension EndToEnd {
   }
 }
 
-/// What must be true of one prompt at the end.
+/// What must be true for one prompt at the end.
 struct Expected: Sendable {
   enum Cancellation { case none, unanswered, answered }
 

@@ -107,8 +107,8 @@ extension EndToEnd {
           let attributes = try FileManager.default.attributesOfItem(atPath: folder)
           #expect((attributes[.posixPermissions] as? Int ?? 0) & 0o077 == 0, "\(folder)")
         }
-        // From the moment in which a file is made, and in a shared directory. A daemon names the
-        // modes itself: its agents have the mask of whoever started it.
+        // From the moment when a file is made, and in a shared directory. A daemon names the modes
+        // itself: its agents have the mask of the user who started it.
         let process = try #require(server.process)
         let status = try String(contentsOfFile: "/proc/\(process.id)/status", encoding: .utf8)
         #expect(status.contains("Umask:\t0077"), "\(process.name)")

@@ -52,7 +52,7 @@ extension EndToEnd {
           await proxy.cut()
           try await a.cospool("sync", "now")
         }
-        // After so many failures in a row, it waits long; asking it ends the wait.
+        // After this many failures in a row, it waits long; a request ends the wait.
         try await bed.eventually("a is connected again") {
           try await a.cospool("sync", "now")
           return try await a.status().state == "connected"

@@ -116,7 +116,7 @@ extension EndToEnd {
         _ = try await moved.command(["workspace", "delete", "other", "--yes"]).succeeded()
         try await moved.start()
 
-        // The devices bring the changes made meanwhile.
+        // The devices send the changes made meanwhile.
         try await a.cospool("send", "-s", "s", "--attach", bed.path("late"), "meanwhile")
         try await bed.agreement(a, b)
         for device in [a, b] { try await device.cospool("server", "move", moved.url) }

@@ -46,7 +46,8 @@ extension EndToEnd {
         for session in ["one", "two", "three"] {
           try await work(in: session, on: host)
           try await host.synchronise()
-          // What was acknowledged to the host is in the phone's inbox, whatever happens now.
+          // A notification that was acknowledged to the host is in the phone's inbox, whatever
+          // happens now.
           try await server.kill()
           try await server.start()
         }

@@ -71,7 +71,7 @@ extension EndToEnd {
       }
     }
 
-    // It never reports: every device shows that, and how to continue.
+    // It never reports: every device shows that, with the way to continue.
     @Test func theTurnOfADeviceThatWasRemovedIsTakenOver() async throws {
       try await TestBed.run { bed in
         let (server, _, b, _, message) = try await OutageTests.bench(bed)

@@ -3,8 +3,8 @@ import PushTestSupport
 import Testing
 
 extension EndToEnd {
-  /// An address of the user, and of no device: with one machine, on which everything runs and stays
-  /// connected, the phone gets its notifications, unless somebody sits in front of it.
+  /// An address of the user, not of a device. With one machine, on which everything runs and stays
+  /// connected, the phone gets notifications unless a user sits at that machine.
   @Suite struct PersonPushTests {
     private struct Targets: Decodable {
       struct Target: Decodable {
@@ -40,7 +40,7 @@ extension EndToEnd {
         try await laptop.send("api", "begin")
         try await laptop.synchronise()
 
-        // Events that ended while somebody looked were seen.
+        // Events that ended while a user was looking count as seen.
         try await desk.cospool("notifications", "visible", "--for", "3600")
         for event in ["UserPromptSubmit", "Stop"] { try await tell(laptop, event) }
         try await bed.eventually("the desk shows it", within: 60) {

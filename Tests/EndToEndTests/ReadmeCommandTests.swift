@@ -16,7 +16,7 @@ extension EndToEnd {
         let commands = try Self.commands(of: document)
         #expect(commands.count >= countMin)
         for command in commands {
-          // `ask` exits with 0 for an answer alone.
+          // `ask` exits with 0 only for an answer.
           let words =
             command.subcommands == ["ask"] ? ["help", "ask"] : command.subcommands + ["--help"]
           let help = try await bed.run(command.executable, words)

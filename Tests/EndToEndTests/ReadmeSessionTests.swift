@@ -75,8 +75,8 @@ extension EndToEnd {
       }
     }
 
-    /// What a new user types in one night: two machines, three agents. Something fails, something
-    /// asks, a machine dies. At most 20 commands, and no full ids.
+    /// The commands of a new user in one night: two machines, three agents. A message fails, an
+    /// agent asks, a machine dies. At most 20 commands, and no full ids.
     @Test func aNightOfTwoMachinesAndThreeAgents() async throws {
       try await TestBed.run { bed in
         let server = try await bed.server()

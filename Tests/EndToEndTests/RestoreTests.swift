@@ -6,8 +6,7 @@ import Testing
 import WireProtocol
 
 extension EndToEnd {
-  /// Backups brought back on either side, and copies of a device; SPECIFICATION.md, section
-  /// "Identity".
+  /// Backups restored on either side, and copies of a device; SPECIFICATION.md, section "Identity".
   @Suite struct RestoreTests {
     @Test func restoredClientDatabaseCatchesUpAndGoesOn() async throws {
       try await TestBed.run { bed in
@@ -104,7 +103,7 @@ extension EndToEnd {
         try await bed.agreement(a, b)
         try await a.cospool("queue", "edit", kept, "a, edited after the backup")
         try await bed.agreement(a, b)
-        // A is away, so that B must also restore A's operations.
+        // A is offline, so that B must also restore A's operations.
         try await a.stop()
         try await server.stop()
         try FileManager.default.removeItem(atPath: server.data)
@@ -126,8 +125,8 @@ extension EndToEnd {
       }
     }
 
-    /// One device is connected while yesterday's server returns; another is away with unsent work,
-    /// and with data that only it and the lost log had.
+    /// One device is connected while yesterday's server returns; another is offline with unsent
+    /// work, and with data that only it and the lost log had.
     @Test func yesterdaysServerMeetsDevicesThatWereOnlineAndOffline() async throws {
       try await TestBed.run { bed in
         let server = try await bed.server()
@@ -151,7 +150,7 @@ extension EndToEnd {
         try FileManager.default.removeItem(atPath: server.data)
         try FileManager.default.copyItem(atPath: bed.path("backup"), toPath: server.data)
         try await server.start()
-        // Somebody writes to yesterday's server before any device restores today's data.
+        // A user writes to yesterday's server before any device restores today's data.
         let c = try await bed.device("c", of: server)
         try await c.send("s", "c, new")
         try await b.send("s", "b, after the restore")

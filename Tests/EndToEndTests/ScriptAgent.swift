@@ -1,6 +1,6 @@
 import Foundation
 
-/// An agent for tests: a script that records its input, then does what the prompt says.
+/// An agent for tests: a script that records its input, then carries out the prompt.
 struct ScriptAgent: Sendable {
   /// The input of a start.
   struct Start: Hashable, Sendable {

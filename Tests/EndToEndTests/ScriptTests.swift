@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-  /// What `make run` and `make demo` start, and other scripts.
+  /// The programs of `make run` and `make demo`, and other scripts.
   @Suite struct ScriptTests {
     @Test func theDemoEndsInAgreement() async throws {
       try await TestBed.run { bed in

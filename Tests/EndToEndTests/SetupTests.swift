@@ -95,7 +95,7 @@ extension EndToEnd {
         #expect(status.sync.state == .connected)
         _ = try await person.cospool("send", "-s", "s", "a first prompt").succeeded()
 
-        // The code is used up; the same command changes nothing and fails nowhere.
+        // The code is used up; the same command changes nothing and succeeds.
         let (again, second) = try await person.setup(
           "--no-service", "--server", words.0.uppercased() + "/", "--code", words.1)
         #expect(again.isSuccess, "\(again)")
@@ -165,7 +165,7 @@ extension EndToEnd {
       }
     }
 
-    /// Every time, not only the first time, although the database does not exist any more then.
+    /// Every time, not only the first time, although the database no longer exists then.
     @Test func aServerWhoseDatabaseWasSetAsideIsNamedEachTime() async throws {
       try await TestBed.run { bed in
         let person = try Person(bed)
@@ -257,7 +257,7 @@ extension EndToEnd {
         #expect(second.step("pair") == nil, "\(hung)")
         let doctor = try await person.cospool("doctor", "--json")
         #expect(doctor.standardOutput.contains("kill -KILL \(id);"), "\(doctor)")
-        // As the advice says.
+        // This follows the advice.
         try #require(kill(try #require(pid_t(advised)), SIGKILL) == 0)
         let (again, third) = try await person.setup("--no-service")
         #expect(third.step("daemon")?.state == "done", "\(again)")

@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// Starting processes by `posix_spawn`: nothing but the three standard streams is inherited.
+/// Starting processes by `posix_spawn`: only the three standard streams are inherited.
 enum Spawn {
   /// Held while a process starts and while a pipe is made, so that no process inherits a pipe
   /// that is not marked yet.

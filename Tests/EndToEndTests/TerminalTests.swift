@@ -28,7 +28,7 @@ extension EndToEnd {
         environment: ["TERM": "xterm-256color"].merging(environment) { $1 })
     }
 
-    /// What a terminal shows of it: without colours and the line that names the process.
+    /// The text that a terminal shows, without colours and the line that names the process.
     private func shown(_ output: String) -> [String] {
       output.replacing(#/\u{1B}\[[0-9;?]*[a-zA-Z]/#, with: "")
         .split(whereSeparator: \.isNewline).map(String.init)
@@ -106,7 +106,7 @@ extension EndToEnd {
         let text = watch.standardOutput
         #expect(text.contains("\u{1B}[?1049h\u{1B}[?25l"))
         let after = try #require(text.firstRange(of: "\u{1B}[?25h\u{1B}[?1049l"))
-        // What was shown last stays on the screen.
+        // The last picture stays on the screen.
         #expect(text[after.upperBound...].contains("second-one"))
         #expect(text.split(separator: "\u{1B}[?2026h").count >= 4)
       }

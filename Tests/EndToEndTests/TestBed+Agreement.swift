@@ -49,8 +49,8 @@ extension TestBed {
     let held = try await bounded(seconds) {
       while !Task.isCancelled {
         if try await condition() { return true }
-        // A condition that only looks at files never suspends; two of them would keep all other
-        // tests, and their own deadlines, from the few threads that tasks have.
+        // A condition that only examines files never suspends. Two of them would block the few
+        // threads of tasks for all other tests, and for their own deadlines.
         try await Task.sleep(for: .milliseconds(2))
       }
       return false

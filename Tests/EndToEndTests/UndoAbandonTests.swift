@@ -5,7 +5,7 @@ import Testing
 extension EndToEnd {
   /// Undo with a server that does not answer, and of the server's changes.
   @Suite struct UndoAbandonTests {
-    /// A user who interrupts believes that nothing happens: nothing does, then or later.
+    /// A user who interrupts expects that nothing happens, and nothing happens, then or later.
     @Test func anInterruptedUndoChangesNothing() async throws {
       try await TestBed.run { bed in
         let server = try await bed.server()
@@ -24,7 +24,7 @@ extension EndToEnd {
         #expect(try await device.queue("s").messages.map(\.content) == ["keep me"])
         let shown = try await device.cospool("undo", "--show")
         #expect(shown.contains(#"undo: sending "keep me" to s"#), "\(shown)")
-        // A user who waits gets it done.
+        // For a user who waits, it is done.
         try await device.cospool("undo")
         #expect(try await device.queue("s").messages.isEmpty)
         server.process?.send(SIGCONT)

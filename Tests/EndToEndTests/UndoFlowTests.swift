@@ -64,7 +64,7 @@ extension EndToEnd {
       }
     }
 
-    // H4: nothing is removed, and an answer says why.
+    // H4: nothing is removed, and an answer shows why.
     @Test func whatIsDoneStaysWithItsSession() async throws {
       try await TestBed.run { bed in
         let device = Device(bed, "desk")
@@ -95,7 +95,8 @@ extension EndToEnd {
       }
     }
 
-    // H3: a user's latest action is named with its reversal, and stays first until it is skipped.
+    // H3: a user's latest action is named with the command that reverses it, and stays first until
+    // it is skipped.
     @Test func whatHasNoWayBackIsNamed() async throws {
       try await TestBed.run { bed in
         let device = Device(bed, "desk")
@@ -282,7 +283,7 @@ extension EndToEnd {
         let asked = try await atTerminal(["undo"], on: a, input: "y\n")
         #expect(asked.isSuccess && asked.standardOutput.contains("undone:"), "\(asked)")
         #expect(try await a.message(message).status == "cancelled")
-        // A yes does not remove a text that somebody else wrote from the queue.
+        // A yes does not remove a text that another user wrote from the queue.
         let other = try await a.send("s", "two")
         try await bed.agreement(a, b)
         try await b.cospool("queue", "edit", other, "two, and more")

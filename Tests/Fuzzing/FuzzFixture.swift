@@ -9,7 +9,7 @@ package enum FuzzFixture {
   package static let workspace = devices[0].workspace
   package static let operations = devices[0].made + devices[1].made
 
-  /// A state that continued from it separately, with which fuzzed snapshots are joined.
+  /// A state that was developed separately from it, with which fuzzed snapshots are joined.
   package static let diverged: WorkspaceImage = {
     var state = workspace
     do {

@@ -50,7 +50,7 @@ package struct FuzzFinding: Error, Sendable, CustomStringConvertible {
   }
 }
 
-/// Runs something that must not fail, and reports what it was if it does.
+/// Runs something that must not fail, and reports it if it does.
 func require<Value>(
   _ what: String, _ work: () throws -> Value
 ) throws(FuzzFinding) -> Value {

@@ -1,7 +1,7 @@
 package import QueueModel
 
-/// What the host of a session says: the register of its task and, behind a zero byte, the text of a
-/// request that the register has no room for.
+/// The report of a session's host: the register of its task and, after a zero byte, the text of a
+/// request for which the register has no room.
 package enum TaskTarget {
   package static func parts(of bytes: [UInt8]) -> (task: TaskText, whole: String) {
     let register = bytes.prefix { $0 != 0 }
@@ -22,7 +22,7 @@ package enum TaskTarget {
     }
   }
 
-  /// What is written is read as the same, and fits the registers.
+  /// A written value is read as the same value, and fits the registers.
   static func check(_ task: TaskText) throws(FuzzFinding) {
     let written = task.text
     let read = TaskText(text: written)

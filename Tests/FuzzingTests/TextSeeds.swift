@@ -5,7 +5,7 @@ import NetworkAddresses
 import QueueModel
 import ServerCore
 
-/// Seeds that people could have typed.
+/// Seeds that users could have typed.
 enum TextSeeds {
   static func seeds(of target: FuzzTarget) -> [FuzzFiles.Input] {
     switch target {

@@ -42,7 +42,7 @@ import Testing
   @Test func aCheckThatHangsIsNamedAndHoldsNothingUp() async {
     let checks = [
       Check(code: "hangs") { _ in
-        // Until it is cancelled.
+        // It waits until it is cancelled.
         try? await Task.sleep(for: .seconds(3_600))
         return []
       },

@@ -39,12 +39,12 @@ final class QuietWriter: Sendable {
       isWelcomed(peer)
     else { return failed() }
     while !isEnding.withLock({ $0 }) {
-      // This must not count as a failure of the server, because nothing would be measured any more.
+      // This must not count as a failure of the server, or nothing would be measured.
       guard let (operations, after) = try? member.writing("text") else {
         preconditionFailure("the quiet writer can write nothing")
       }
       let frame = HostilePeer.frame(member.changes(operations))
-      // From the frame on: the writer's own computing is not the server's.
+      // Measured from the frame, because the writer's own computing is not the server's.
       let start = ContinuousClock.now
       guard peer.send(raw: frame) else { return failed() }
       guard isTaken(member.latestBatch, on: peer) else { return failed() }

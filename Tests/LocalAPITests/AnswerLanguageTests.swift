@@ -13,7 +13,7 @@ import Testing
       || ["At", "Time", "Since"].contains { name.hasSuffix($0) }
   }
 
-  /// What of a schema is not said in the language, with its place.
+  /// The parts of a schema that do not follow the language, with their places.
   private static func faults(of schema: JSONValue, at place: String) -> [String] {
     guard case .object(let members) = schema else {
       guard case .array(let items) = schema else { return [] }
@@ -50,7 +50,7 @@ import Testing
     }
   }
 
-  /// A rule that finds nothing holds nothing.
+  /// A rule that never applies would check nothing.
   @Test func anotherFormIsFound() {
     let wrong: JSONValue = [
       "properties": [
@@ -62,7 +62,7 @@ import Testing
     #expect(Self.faults(of: wrong, at: "Wrong").count == 5)
   }
 
-  /// A list is an object; its items stand under one name, and `next` leads to its next page.
+  /// A list is an object: its items are under one name, and `next` leads to its next page.
   @Test func listsHaveOneShape() {
     for route in Route.all where route.id.hasPrefix("list") && route.id != "listMessages" {
       guard case .json(let type) = route.answer, let name = type.schemaName else { continue }

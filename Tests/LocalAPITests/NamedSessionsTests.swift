@@ -1,7 +1,7 @@
 import LocalAPI
 import Testing
 
-/// The name of a session stands beside its id, whatever texts an answer has.
+/// The name of a session is beside its id, whatever texts an answer has.
 @Suite struct NamedSessionsTests {
   private func named(_ json: String) -> String {
     String(

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LocalAPI
 
-/// What is derived from the types.
+/// The schemas that are derived from the types.
 @Suite struct SchemaCatalogTests {
   private func properties(_ schema: JSONValue) -> [String: JSONValue] {
     if case .object(let members)? = schema["properties"] { members } else { [:] }
@@ -71,7 +71,7 @@ import Testing
       catalog.components["Document"]?["required"] == ["format", "sessions", "threads", "version"])
   }
 
-  /// What an import takes is what is described: any task, since it reads none.
+  /// An import accepts what is described: any task, since it reads none.
   @Test func unreadFieldIsDescribedAndMayBeAnything() throws {
     let catalog = SchemaCatalog()
     _ = catalog.schema(of: WorkspaceDocument.self)

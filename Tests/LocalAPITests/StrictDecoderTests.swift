@@ -42,7 +42,7 @@ import Testing
     var j: Float
   }
 
-  /// A number of any width is read or refused: the decoder may not ask itself for ever.
+  /// A number of any width is read or refused: the decoder may not ask itself forever.
   @Test func numbersOfEveryWidthAreRead() throws {
     let text = #"{"a":-1,"b":-2,"c":-3,"d":-4,"e":5,"f":6,"g":7,"h":8,"i":9,"j":0.5}"#
     #expect(

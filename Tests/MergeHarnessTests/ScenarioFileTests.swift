@@ -4,7 +4,7 @@ import Testing
 @testable import MergeHarness
 
 /// The hard cases as files. Their numbers are those of the list of requirements, and the table of
-/// Tests/Scenarios/README.md says which file covers which case.
+/// Tests/Scenarios/README.md shows which file covers which case.
 @Suite struct ScenarioFileTests {
   static let directory = URL(fileURLWithPath: #filePath)
     .deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent("Scenarios")
@@ -14,8 +14,8 @@ import Testing
     return (names ?? []).filter { $0.hasSuffix(".json") }.sorted()
   }()
 
-  /// Of the 33 hard cases, those that need leases, approvals or notifications, which execution
-  /// brings.
+  /// Those of the 33 hard cases that need leases, approvals or notifications, which exist only with
+  /// execution.
   static let needExecution: Set = [5, 6, 7, 8, 27, 28]
   /// An old client with a new server: one build speaks one range of versions.
   static let needsTwoBuilds: Set = [29]

@@ -4,7 +4,7 @@ import Testing
 
 @testable import MergeHarness
 
-/// The runner can fail, and says where and why.
+/// The runner can fail, and reports where and why.
 @Suite struct ScenarioRunnerTests {
   private func run(_ steps: String, devices: String = #"["a", "b"]"#) throws -> ScenarioReport {
     let text = """

@@ -8,7 +8,7 @@ import Testing
 
 /// Seeds in CI: fixed ones for every profile, and fresh ones, whose numbers are printed.
 @Suite struct SweepTests {
-  /// `COSPOOL_SEEDS` asks for more of them; `COSPOOL_SEED` repeats one.
+  /// `COSPOOL_SEEDS` runs more of them; `COSPOOL_SEED` repeats one.
   private static let fixedPerProfile = 3
   private static let freshSeeds = 14
 

@@ -338,7 +338,7 @@ private final class Notebook: MessageQueueDelegate {
         "\(directory) is in use by another process; choose another directory", isDiskFull: false)
       await #expect(throws: MessageQueueError.persistenceFailed(held)) { try await open(directory) }
       try await queue.close()
-      // Closing twice does no harm.
+      // Closing twice is safe.
       try await queue.close()
       try await open(directory).close()
     }

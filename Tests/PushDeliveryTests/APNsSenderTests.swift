@@ -136,7 +136,7 @@ import Testing
       }
       let alert = (bed.apns.requests[0].json["aps"] as? [String: Any])?["alert"]
       #expect(alert as? [String: String] == ["title": "Title", "body": "Body"])
-      // Half a flag would be one of its two letters.
+      // Half of a flag would be one of its two letters.
       let details = try #require(bed.apns.requests[0].json["details"] as? String)
       #expect(details.dropLast().replacing("🇪🇺", with: "").allSatisfy { $0 == "\"" || $0 == "\n" })
     }

@@ -3,7 +3,7 @@ import PushNotices
 import PushTestSupport
 import Testing
 
-/// Which provider token is used when. The fake of Apple's service checks the signature.
+/// The choice of the provider token. The fake of Apple's service checks the signature.
 @Suite struct ProviderTokenTests {
   static let minute: Int64 = 60_000
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PushDelivery
 
-/// Where devices' addresses may send the server.
+/// The targets to which devices' addresses may direct the server.
 @Suite struct WebClientTests {
   private func clients(
     allowed: [String] = [], _ resolver: @escaping WebClients.Resolver = { _ in [] }

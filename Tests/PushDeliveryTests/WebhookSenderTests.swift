@@ -5,7 +5,7 @@ import PushNotices
 import PushTestSupport
 import Testing
 
-/// Signed posts to an address of the person's own.
+/// Signed posts to the user's own address.
 @Suite struct WebhookSenderTests {
   static let secret = "planted-webhook-secret"
 

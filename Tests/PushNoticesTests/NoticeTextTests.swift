@@ -1,7 +1,7 @@
 import PushNotices
 import Testing
 
-/// What notices say with and without details.
+/// The texts of notices, with and without details.
 @Suite struct NoticeTextTests {
   static let events: [NoticeText.Event] = [
     .approval(tool: "Bash", summary: "planted work", details: "planted details"),

@@ -3,7 +3,7 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// Files of messages: what is replicated of them, and what becomes of it.
+/// Files of messages: the replicated data, and what changes do to it.
 @Suite struct AttachmentTests {
   /// The testing library has another type of this name.
   private typealias Attachment = QueueModel.Attachment
@@ -134,7 +134,7 @@ import Testing
     #expect(throws: QueueError.messageCancelled(id: MessageID.numbered(1).description)) {
       try device.perform(.attach(.numbered(1), [try Self.file(9)]))
     }
-    // What is withdrawn may still lose its files.
+    // A withdrawn message may still lose its files.
     try device.perform(.detach(.numbered(1), files.dropLast().map(\.hash)))
     #expect(try names(device) == [])
   }
@@ -162,7 +162,7 @@ import Testing
       ContentHash(bytes: [UInt8](repeating: 10, count: 32))?.description.hasPrefix("0a0a") == true)
   }
 
-  /// Another program's tags may say anything; what says nothing is not shown, and kept.
+  /// Tags of other programs may hold anything; an unreadable one is kept, but not shown.
   @Test func oddNotesAreKeptAndNotShown() throws {
     var device = TestDevice(1)
     try device.perform(.send("look", as: 1, in: "s"))

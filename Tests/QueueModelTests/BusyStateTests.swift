@@ -41,7 +41,7 @@ import Testing
     #expect(state.isBusy)
   }
 
-  // S0-37, S0-38: tools that run side by side ask side by side.
+  // S0-37, S0-38: tools that run in parallel ask in parallel.
   @Test func oneAnswerEndsNoOtherApproval() {
     var state = BusyState()
     state.receive(.approvalRequested(id: "a"))
@@ -57,7 +57,7 @@ import Testing
     #expect(!state.isBusy)
   }
 
-  // S0-39, S0-40: the end of the turn forgets what a lost event left.
+  // S0-39, S0-40: the end of the turn clears what a lost event left.
   @Test(arguments: [AgentSignal.turnEnded, .turnFailed(message: "no network"), .wentIdle])
   func theEndOfTheTurnEndsAll(end: AgentSignal) {
     var state = BusyState()

@@ -3,7 +3,7 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// Whose a text is: the author's, not of whoever chose it, and not of whoever saved the same one.
+/// The author of a text is who wrote it, not who chose it or saved the same text.
 @Suite struct ChosenAuthorTests {
   private static let id = EditionTests.id
 
@@ -28,7 +28,8 @@ import Testing
       ])
   }
 
-  /// An undo does the same whether another device saved that text in the same millisecond or later.
+  /// An undo has the same effect whether another device saved that text in the same millisecond or
+  /// later.
   @Test(arguments: [false, true]) func twoSavesInOneMillisecondAreTwo(_ undoesOther: Bool) throws {
     func result(apart: Int64) throws -> String {
       var one = TestDevice(1)
@@ -54,7 +55,7 @@ import Testing
     #expect(try result(apart: 0) == result(apart: 10))
   }
 
-  /// Nothing is left of a merged text: it cannot be chosen, and the answer says what can.
+  /// Nothing is left of a merged text: it cannot be chosen, and the answer names what can be.
   @Test func aBlankMergedTextIsNoChoice() throws {
     let pair = try EditionTests.Pair("alpha beta", "alpha", "beta")
     let message = try pair.one.workspace.message(Self.id)

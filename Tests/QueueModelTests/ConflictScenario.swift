@@ -3,17 +3,17 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// Several devices start from one state and act without knowing of each other; then a third party
-/// receives what they made, in every order.
+/// Several devices start from one state and act without knowing of each other. Then a reader
+/// receives their operations, in every order.
 struct ConflictScenario {
-  /// What one device does, on its own; later authors have later clocks.
+  /// The actions of one device, offline; later authors have later clocks.
   typealias Action = (inout TestDevice) throws -> Void
 
   private static let ordersMax = 252
 
-  /// What all devices know before they act.
+  /// The state that all devices know before they act.
   private var base: [Operation]
-  /// What each author makes, in order.
+  /// The operations of each author, in order.
   private var concurrent: [[Operation]]
   private var authors: [TestDevice]
 
@@ -43,7 +43,7 @@ struct ConflictScenario {
     setup: Action, authors actions: [Action],
     result check: (inout TestDevice) throws -> Void
   ) throws {
-    // Above the founder's id in both orders, and on both sides of it.
+    // Ids above the founder's in both orders, and on both sides of it.
     let choices: [[UInt64]] = [[60, 61, 62, 63], [63, 62, 61, 60], [3, 70, 2, 71]]
     for replicas in choices {
       let scenario = try ConflictScenario(
@@ -93,7 +93,7 @@ struct ConflictScenario {
     try workspace.checkInvariants()
   }
 
-  /// Orders that keep each author's own order: all of them, or a sample of so many.
+  /// Orders that keep each author's own order: all of them, or a sample of the given size.
   private func causalOrders() throws -> [[Operation]] {
     let limit = ConflictScenario.ordersMax
     if Permutations.interleavingCount(of: concurrent.map(\.count), limit: limit) != nil {

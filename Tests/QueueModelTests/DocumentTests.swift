@@ -21,7 +21,7 @@ struct DocumentTests {
     return device
   }
 
-  /// What a person sees, without the devices: those of an import are the importing one.
+  /// What a user sees, without the devices: after an import, they are the importing device.
   private func view(_ workspace: Workspace) throws -> [String] {
     var document = workspace.document()
     for session in document.sessions.indices {
@@ -51,7 +51,7 @@ struct DocumentTests {
     #expect(try view(other.workspace) == view(device.workspace), "seed \(seed)")
     #expect(counts.messages == document.messageCount && counts.known == 0)
     try other.workspace.checkInvariants()
-    // Twice is once.
+    // A second import adds nothing.
     let vector = other.workspace.vector
     #expect(try other.perform(.importDocument(document)).notice == .unchanged)
     #expect(other.workspace.vector == vector)

@@ -3,7 +3,7 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// Editing: few text operations, by words, against what the editor saw. S0-12, S1-21.
+/// Editing: few text operations, by words, against the state that the editor saw. S0-12, S1-21.
 struct EditTests {
   private func device(_ text: String) throws -> TestDevice {
     var device = TestDevice(1)
@@ -89,7 +89,7 @@ struct EditTests {
     try device.perform(.edit(.numbered(1), content: "please run the tests", base: nil))
     try device.perform(.edit(.numbered(1), content: "run all the tests", base: base))
     #expect(try content(device) == "please run all the tests")
-    // A base whose scalars are partly deleted by now.
+    // A base whose scalars have been partly deleted since.
     try device.perform(.edit(.numbered(1), content: "run them", base: base))
     #expect(try content(device) == "please run them all")
   }
@@ -139,7 +139,7 @@ struct EditTests {
     let new = changed.joined(separator: "\n")
     let outcome = try device.perform(.edit(.numbered(1), content: new, base: nil))
     #expect(try content(device) == new)
-    // Two lines changed, not the whole text.
+    // Two lines change, not the whole text.
     let size = sizes(outcome.operations)
     #expect(size.inserted + size.deleted < new.unicodeScalars.count)
     let other = String(repeating: "z", count: 20_000)
@@ -169,7 +169,7 @@ struct EditTests {
     try device.workspace.checkInvariants()
   }
 
-  /// Two devices insert words at different places of one text; each one's words stay whole.
+  /// Two devices insert words at different places of one text; each device's words stay whole.
   @Test(arguments: TestSeeds.list(standard: 20, from: 400))
   func concurrentInsertionsBothAppearWhole(seed: UInt64) throws {
     var generator = SeededGenerator(seed: seed)

@@ -5,7 +5,7 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// A version is by whoever saved it, also where another device puts it again.
+/// The author of a version is the device that saved it, even if another device adds it again.
 struct EditionAuthorTests {
   private static func authors(_ device: TestDevice) throws -> [String?] {
     try device.workspace.message(EditionTests.id).versions.map(\.device)
@@ -23,7 +23,7 @@ struct EditionAuthorTests {
         let message = try device.workspace.message(EditionTests.id)
         #expect(message.versions.map(\.savedAt) == times)
       }
-      // The other one undoes a choice of its own.
+      // The other device undoes its own choice.
       try pair.other.perform(.edit(EditionTests.id, content: "Use Postgres", base: nil))
       try pair.other.restart()
       try pair.other.perform(.undo)
@@ -41,7 +41,7 @@ struct EditionAuthorTests {
     #expect(try Self.authors(elsewhere) == ["device 1", "device 2"])
     let times = try pair.one.workspace.message(EditionTests.id).versions.map(\.savedAt)
     #expect(try elsewhere.workspace.message(EditionTests.id).versions.map(\.savedAt) == times)
-    // And once more.
+    // A second time.
     var further = TestDevice(4)
     for part in elsewhere.workspace.document().parts {
       try further.perform(.importDocument(part))
@@ -49,7 +49,7 @@ struct EditionAuthorTests {
     #expect(try Self.authors(further) == ["device 1", "device 2"])
   }
 
-  /// A session that runs what is merged does so where it is imported.
+  /// A session that runs merged texts also runs them after an import.
   @Test(arguments: MergePolicy.allCases)
   func anImportKeepsTheSetting(_ policy: MergePolicy) throws {
     var pair = try EditionTests.Pair("Use a file", "Use SQLite", "Use MySQL")
@@ -60,13 +60,13 @@ struct EditionAuthorTests {
     var elsewhere = TestDevice(3)
     for part in document.parts { try elsewhere.perform(.importDocument(part)) }
     #expect(elsewhere.workspace.session(.named("s"))?.onMerge == policy)
-    // What a later version says besides makes them wait.
+    // A value that only a later version knows makes them wait.
     let other = String(decoding: data, as: UTF8.self).replacing("\"run\"", with: "\"later\"")
     let read = try JSONDecoder().decode(WorkspaceDocument.self, from: Data(other.utf8))
     #expect(read.sessions[0].onMerge == nil)
   }
 
-  /// A blank text cannot be taken, so it is none of those that are offered.
+  /// A blank text cannot be chosen, so it is not offered.
   @Test func aBlankVersionIsNotOffered() throws {
     var document = try EditionTests.Pair("Use a file", "Use SQLite", "Use MySQL").one.workspace
       .document()
@@ -74,10 +74,10 @@ struct EditionAuthorTests {
     var device = TestDevice(3)
     try device.perform(.importDocument(document))
     let message = try device.workspace.message(EditionTests.id)
-    // The merged text is what the other one was merged into.
+    // The merged text contains the other one.
     #expect(message.isMerged && message.versions.map(\.text) == [message.content, "Use MySQL"])
     #expect(try message.text(choosing: .version(2)) == "Use MySQL")
-    // One that a peer made is not either.
+    // A blank text from a peer is not offered, too.
     let reference = try device.workspace.editBase(EditionTests.id).content
     _ = try device.workspace.merge([
       QueueModel.Operation(
@@ -88,7 +88,7 @@ struct EditionAuthorTests {
       try device.workspace.message(EditionTests.id).versions.count == 2)
   }
 
-  /// Notes that no device writes are read, and kept as they are.
+  /// Notes that no device writes are read and kept unchanged.
   @Test(arguments: [
     "1@", "1@3:ab", "1@1:é x", "1@0: x", "1@99999999999999999999:a x", "1@2:ab!", "1!70000 x",
     "!1 x", "1!1", "x",

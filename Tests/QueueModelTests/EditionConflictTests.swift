@@ -3,17 +3,17 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// What two devices do to one text without knowing of each other, in both orders of arrival: the rows about
-/// editions of the table of conflicts. Those about typing are in `TypingEditionTests`.
+/// Concurrent changes of one text by two devices, in both orders of arrival: the rows about
+/// editions in the table of conflicts. `TypingEditionTests` has the rows about typing.
 struct EditionConflictTests {
   static let id = MessageID.numbered(1)
 
-  /// Two devices that know a message and what was made of it so far, apart from then on.
+  /// Two devices that know a message and its changes so far, and are offline from then on.
   private struct Pair {
     var one = TestDevice(1)
     var other = TestDevice(2)
 
-    /// - Parameter isMerged: whether its text was merged of two that were saved apart.
+    /// - Parameter isMerged: whether its text was merged from two that were saved apart.
     init(isMerged: Bool) throws {
       try one.perform(.send("Use a file", as: 1, in: "s"))
       try one.perform(.setHost(.named("s"), DeviceID(high: 0xD, low: 1)))
@@ -55,7 +55,7 @@ struct EditionConflictTests {
     try pair.expect(.queued, versions: ["Use SQLite", "Use MySQL"])
   }
 
-  /// One new text, whose letters are there twice, is that text.
+  /// If both saved one new text, the message has that text, though its letters are there twice.
   @Test(arguments: ["Run the tests", "Use a file, then stop"])
   func editAndEditToOneText(text: String) throws {
     var pair = try Pair(isMerged: false)
@@ -66,7 +66,7 @@ struct EditionConflictTests {
     #expect(try pair.other.workspace.message(Self.id).content == text)
   }
 
-  /// Of one text there is nothing to look at; of two the choice comes again.
+  /// With one text there is nothing to check; with two, the choice is needed again.
   @Test(arguments: ["Use MySQL", "Use SQLite"])
   func choiceAndChoice(other: String) throws {
     var pair = try Pair(isMerged: true)
@@ -86,7 +86,7 @@ struct EditionConflictTests {
     try pair.expect(.queued, versions: ["Use SQLite", "Use Postgres"])
   }
 
-  /// An edit of before, of a device that knew of no merged text.
+  /// An earlier edit of a device that knew of no merged text.
   @Test func choiceAndAnEditOfBefore() throws {
     var pair = try Pair(isMerged: false)
     var third = TestDevice(3, now: pair.one.now)
@@ -103,8 +103,8 @@ struct EditionConflictTests {
     try pair.expect(.queued, versions: ["Use SQLite", "Use Redis"])
   }
 
-  /// What was let out before the other save came runs with the text that it was let out with. If it fails, it
-  /// waits for a look before it is tried again.
+  /// A message that was granted before the other save arrived runs with the granted text. If it
+  /// fails, it waits for a check before it is tried again.
   @Test func mergedAndAStart() throws {
     var pair = try Pair(isMerged: false)
     try pair.one.perform(.edit(Self.id, content: "Use SQLite", base: nil))
@@ -122,7 +122,7 @@ struct EditionConflictTests {
     try pair.expect(.queued, versions: ["Use SQLite", "Use MySQL"])
   }
 
-  /// Cancelled, and after a restore it waits as before.
+  /// It is cancelled; after a restore it waits as before.
   @Test func mergedAndACancel() throws {
     var pair = try Pair(isMerged: false)
     try pair.one.perform(.edit(Self.id, content: "Use SQLite", base: nil))
@@ -135,7 +135,8 @@ struct EditionConflictTests {
     try pair.expect(.queued, versions: ["Use SQLite", "Use MySQL"])
   }
 
-  /// A choice of one and a cancel of the other: withdrawn, and restored it starts with the choice.
+  /// One device chooses and the other cancels: the message is withdrawn, and after a restore it
+  /// starts with the choice.
   @Test func choiceAndACancel() throws {
     var pair = try Pair(isMerged: true)
     try pair.one.perform(.edit(Self.id, content: "Use SQLite", base: nil))

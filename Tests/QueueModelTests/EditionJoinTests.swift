@@ -4,9 +4,9 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// States that hold editions, joined: what the operations of both sides give, and what the oracle says.
+/// Joins of states with editions give the result of both sides' operations, and that of the oracle.
 ///
-/// `COSPOOL_SEED=s` joins those of one seed again.
+/// `COSPOOL_SEED=s` joins the states of one seed again.
 struct EditionJoinTests {
   static let id = MessageID.numbered(1)
 
@@ -17,14 +17,15 @@ struct EditionJoinTests {
     try Run(seed: seed).check()
   }
 
-  /// The random states hold every case, so that none of them is left to luck.
+  /// Checks that the random states contain every case.
   @Test func everyCaseComesUp() throws {
     var cases: Set<Run.Case> = []
     for seed in 4_300..<4_400 as Range<UInt64> { cases.formUnion(try Run(seed: seed).cases()) }
     #expect(cases == Set(Run.Case.allCases))
   }
 
-  /// An edition that one side cleared stays cleared, and what the other side has not heard of stays.
+  /// An edition that one side cleared stays cleared, and an edition that the other side does not
+  /// know stays.
   @Test func aLookOnOneSideCountsForBoth() throws {
     var one = TestDevice(1)
     try one.perform(.send("Use a file", as: 1, in: "s"))
@@ -50,7 +51,7 @@ struct EditionJoinTests {
 
   /// Two sides of one backup.
   private struct Run {
-    /// Where an edition is live, and where it was cleared.
+    /// On which sides an edition is live, and on which it was cleared.
     enum Case: CaseIterable {
       case liveOnBoth, ofOneSide, clearedOnOne, clearedOnBoth
     }
@@ -77,7 +78,7 @@ struct EditionJoinTests {
       for _ in 0..<generator.below(4) { try save(&first) }
       for _ in 0..<generator.below(4) { try save(&second) }
       for index in 0..<generator.below(3) where index == 0 || generator.chance(50) {
-        // One side hears of some of the other's.
+        // One side gets some operations of the other.
         try second.merge(Array(first.made.prefix(generator.below(first.made.count + 1))))
       }
       if generator.chance(50) { try first.endTyping() }
@@ -101,7 +102,7 @@ struct EditionJoinTests {
         // The send stays.
         if device.history.undoLabel?.kind == .edited { try device.perform(.undo) }
       case 3:
-        // Somebody looked and left it.
+        // A user checked the text and left it unchanged.
         try device.perform(.edit(EditionJoinTests.id, content: content, base: nil))
       default:
         let edited = words.dropLast(generator.below(2)) + [Substring(word)]
@@ -127,7 +128,7 @@ struct EditionJoinTests {
         let differences =
           oracle.differences(from: workspace) + oracle.imageDifferences(from: workspace)
         #expect(differences == [], "seed \(seed)")
-        // What it holds changes nothing, and it goes on.
+        // Its content changes nothing, and the test continues.
         #expect(try image.joined(with: images[one]).isExactlyEqual(to: image), "seed \(seed)")
         var grown = try Workspace(image: images[one])
         _ = try grown.merge(sides[other].made)

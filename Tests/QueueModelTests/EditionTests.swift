@@ -6,15 +6,16 @@ import Testing
 import class Foundation.JSONDecoder
 import class Foundation.JSONEncoder
 
-/// Texts that were saved apart are merged, and wait until somebody has looked.
+/// Texts that were saved apart are merged, and wait until a user has checked them.
 struct EditionTests {
   static let id = MessageID.numbered(1)
 
-  /// Two devices that saved texts of one message apart and met again; the session has a host.
+  /// Two devices that saved texts of one message apart and then synchronized; the session has a
+  /// host.
   struct Pair {
     var one: TestDevice
     var other: TestDevice
-    /// What was there before.
+    /// The state before.
     let start: [Operation]
     var devices: [TestDevice] { [one, other] }
 
@@ -88,7 +89,7 @@ struct EditionTests {
     #expect(try away.message == shown && away.startable == nil)
   }
 
-  /// An import elsewhere waits as well, also with the versions of long texts.
+  /// After an import elsewhere it waits, too, also with versions of long texts.
   @Test(arguments: [1, 8_000])
   func whatIsMergedIsImportedAsMerged(times: Int) throws {
     func long(_ text: String) -> String {
@@ -113,7 +114,7 @@ struct EditionTests {
     }
   }
 
-  /// A document that says nonsense of an edition is refused, with the place.
+  /// A document with an invalid edition is refused, with the place of the fault.
   @Test func aWrongEditionIsNotImported() throws {
     var document = try Pair("Bump", "Bump 1", "Bump 2").one.workspace.document()
     document.sessions[0].messages[0].editions?[1].content = nil
@@ -125,7 +126,7 @@ struct EditionTests {
     }
   }
 
-  /// Who saved the same text as the other one, and finds that text, has nothing to look at.
+  /// If both saved the same text and the message has it, there is nothing to check.
   @Test func oneTextThatBothWantedIsNotMerged() throws {
     let pair = try Pair("Fix the the build", "Fix the build", "Fix the build")
     for device in pair.devices {
@@ -134,7 +135,8 @@ struct EditionTests {
     }
   }
 
-  /// An editor that was open while a foreign save came in does not clear what its person did not see.
+  /// A save from an editor that was open when another save arrived does not clear what its user did
+  /// not see.
   @Test func onlyWhatTheEditorShowedIsCleared() throws {
     var one = TestDevice(1)
     try one.perform(.send("Deploy", as: 1, in: "s"))
@@ -147,20 +149,20 @@ struct EditionTests {
     try other.perform(.edit(Self.id, content: "Deploy on Monday", base: base))
     #expect(try other.message.isMerged)
     #expect(try other.message.versions.map(\.text) == ["Deploy to staging", "Deploy on Monday"])
-    // Saved without a change, it is no edition of anything.
+    // A save without a change adds no edition.
     let stale = try one.workspace.editBase(Self.id)
     try one.merge(other.made)
     #expect(
       try one.perform(.edit(Self.id, content: "Deploy to staging", base: stale)).notice
         == .unchanged)
     #expect(try one.message.isMerged)
-    // And what was seen is, though its text stays.
+    // A save of what was checked adds one, though the text stays.
     let merged = try one.message.content
     try one.perform(.edit(Self.id, content: merged, base: nil))
     #expect(try !one.message.isMerged && one.message.content == merged)
   }
 
-  /// Edits one behind the other are never merged, and a text that was sent once costs nothing.
+  /// Edits one after the other are never merged, and a text that is only sent costs nothing.
   @Test func whatIsSavedInTurnIsNotMerged() throws {
     var one = TestDevice(1)
     try one.perform(.send("Deploy", as: 1, in: "s"))
@@ -176,7 +178,7 @@ struct EditionTests {
     }
   }
 
-  /// Two who choose differently meet again.
+  /// Two users choose differently, and their devices synchronize.
   @Test func twoChoicesAreAChoiceAgain() throws {
     var pair = try Pair("Use a file", "Use SQLite", "Use MySQL")
     try pair.one.perform(.edit(Self.id, content: "Use SQLite", base: nil))
@@ -203,8 +205,8 @@ struct EditionTests {
 
   // MARK: - Undo
 
-  /// What a choice had settled waits again when the choice is undone; a redo settles it in a session that
-  /// stands paused.
+  /// When a choice is undone, its message waits again; a redo settles it, in a session that stays
+  /// paused.
   @Test func anUndoneChoiceWaitsAgain() throws {
     var pair = try Pair("Use a file", "Use SQLite", "Use MySQL")
     let merged = try pair.one.message.content
@@ -220,7 +222,7 @@ struct EditionTests {
     #expect(try pair.one.workspace.messageQueue(.named("s")).paused)
   }
 
-  /// Who looked at a merged text and left it takes that back as well.
+  /// A check that left a merged text unchanged can be undone, too.
   @Test func anUndoneLookWaitsAgain() throws {
     var pair = try Pair("Use a file", "Use SQLite", "Use MySQL")
     try pair.one.perform(.edit(Self.id, content: pair.one.message.content, base: nil))
@@ -229,7 +231,7 @@ struct EditionTests {
     #expect(pair.one.startable == nil)
   }
 
-  /// Undoing the own edit leaves the other's, and there is nothing to look at.
+  /// Undoing one's own edit leaves the other's, and there is nothing to check.
   @Test func anUndoneEditLeavesTheOther() throws {
     var pair = try Pair("Use a file", "Use a file and a cache", "Now use a file")
     try pair.one.perform(.undo)
@@ -237,7 +239,7 @@ struct EditionTests {
     #expect(try pair.other.message.content == "Now use a file" && !pair.other.message.isMerged)
   }
 
-  /// An undo and a foreign edit that do not know of each other are merged as two edits are.
+  /// A concurrent undo and edit of two devices are merged like two edits.
   @Test func anUndoIsAnEditionToo() throws {
     var one = TestDevice(1)
     try one.perform(.send("Deploy to staging", as: 1, in: "s"))
@@ -277,7 +279,7 @@ struct EditionTests {
 
   // MARK: - Long texts
 
-  /// A longer text is kept as its length and digest: it is known again, and cannot be taken.
+  /// A longer text is kept as its length and digest: it is recognized, but cannot be chosen.
   @Test func aLongVersionIsNamedAlone() throws {
     let words = String(repeating: "word ", count: Limits.editionBytesMax / 5)
     let pair = try Pair(words + "base", words + "one more", words + "one other")
@@ -291,8 +293,8 @@ struct EditionTests {
     #expect(try kept.one.message.versions.map(\.text) == [exact, "other"])
   }
 
-  /// Every part of a change that takes several deltas is behind a mark: no device sees the text without
-  /// its edition.
+  /// Every part of a change that takes several deltas follows a mark: no device sees the text
+  /// without its edition.
   @Test func aLongEditComesWithItsEdition() throws {
     var one = TestDevice(1)
     try one.perform(.send("Deploy", as: 1, in: "s"))
@@ -304,7 +306,7 @@ struct EditionTests {
     if case .clearTags(_, .incomplete, _) = made.last?.body {} else { Issue.record("\(made)") }
   }
 
-  /// A text that begins with a sign that belongs to the one before it, and texts that differ in bytes alone.
+  /// A text that begins with a combining character, and texts that differ only in bytes.
   @Test func textsAreComparedByTheirBytes() throws {
     let pair = try Pair("a", "\u{301}x y", "e\u{301} z")
     #expect(try Set(pair.one.message.versions.map(\.text)) == ["\u{301}x y", "e\u{301} z"])

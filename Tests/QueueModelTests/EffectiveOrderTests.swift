@@ -4,8 +4,8 @@ import Testing
 @testable import QueueModel
 @testable import SequenceCRDT
 
-/// Places in a queue are found by counts in trees. What finds them here looks at the whole queue, as the
-/// engine did before; `checkInvariants` holds the trees against the order of all slots.
+/// Trees with counts find the places in a queue. The reference here examines the whole queue, and
+/// `checkInvariants` compares the trees with the order of all slots.
 struct EffectiveOrderTests {
   @Test(arguments: TestSeeds.list(standard: 8, from: 4_501))
   func rankedSlotsAreAnArray(seed: UInt64) throws {
@@ -97,7 +97,7 @@ struct EffectiveOrderTests {
     _ generator: inout SeededGenerator, _ workspace: Workspace, _ sent: inout UInt64
   ) -> Command {
     func message() -> MessageID {
-      // Mostly one that waits.
+      // Usually a waiting message.
       let waiting = workspace.effectiveOrder(
         of: .named(generator.pick(EffectiveOrderTests.sessions) ?? "s"))
       if generator.chance(85), let id = generator.pick(waiting) { return id }
@@ -172,7 +172,7 @@ struct EffectiveOrderTests {
     }
   }
 
-  /// Windows are parts of the whole, and each message knows its place.
+  /// Windows are parts of the whole queue, and each message has its right place.
   private func checkWindows(
     of workspace: Workspace, _ generator: inout SeededGenerator, _ place: String
   ) throws {
@@ -204,7 +204,7 @@ struct EffectiveOrderTests {
 }
 
 extension Workspace {
-  /// The effective order by a look at every slot.
+  /// The effective order, from every slot.
   fileprivate func listedOrder(of session: SessionID) -> [MessageID] {
     guard let state = sessionStates[session], state.exists else { return [] }
     let standing = messagesInPlace(of: state).filter(\.stands)
@@ -212,7 +212,7 @@ extension Workspace {
   }
 }
 
-/// What a move comes to, by lists of the whole queue.
+/// The result of a move, from lists of the whole queue.
 private struct ListedMove {
   var queue: SessionID
   /// How many messages wait before it.

@@ -4,8 +4,8 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// What was sent first stands first: slots that devices make at one place while they are apart go by
-/// the clocks of their authors, and not by numbers that were drawn.
+/// The message that was sent first comes first. Slots that offline devices make at one place are
+/// ordered by their authors' clocks, not by random numbers.
 @Suite struct FirstSentTests {
   private static let base: [Command] = [
     .send("one", as: 1, in: "s"), .send("two", as: 2, in: "s"), .send("three", as: 3, in: "s"),
@@ -17,7 +17,7 @@ import Testing
     return founder
   }
 
-  /// A device that knows the queue and whose clock shows so many milliseconds from now.
+  /// A device that knows the queue, and whose clock shows this number of milliseconds from now.
   private func device(
     _ number: UInt64, from founder: TestDevice, at milliseconds: Int64
   ) throws -> TestDevice {
@@ -26,8 +26,8 @@ import Testing
     return device
   }
 
-  /// Expects a queue, and what the oracle has, on a device that gets the parts in any order and goes
-  /// through a snapshot behind each.
+  /// Expects a queue, and the oracle's result, on a device that gets the parts in any order and
+  /// restores itself from a snapshot after each.
   private func expect(
     _ numbers: [UInt64], after parts: [[Operation]], from founder: TestDevice,
     _ comment: Comment? = nil
@@ -45,7 +45,7 @@ import Testing
     }
   }
 
-  /// The eight pairs: whichever device has the lower number, and whichever sends first.
+  /// The eight pairs: either device has the lower number, and either sends first.
   @Test(
     arguments: [(10, 60), (60, 10), (49, 51), (51, 49)] as [(UInt64, UInt64)], [1, 60_000])
   func ofTwoThatSendApartTheFirstStandsFirst(numbers: (UInt64, UInt64), later: Int64) throws {
@@ -90,7 +90,7 @@ import Testing
     }
   }
 
-  /// What one device sends stays together, also if another one sends in between.
+  /// The messages of one device stay together, even if another device sends in between.
   @Test(arguments: [10, 60] as [UInt64])
   func whatOneDeviceSendsStaysTogether(number: UInt64) throws {
     let founder = try founder()
@@ -104,8 +104,8 @@ import Testing
     try expect([1, 2, 3, 10, 11, 20], after: [first.made, second.made], from: founder)
   }
 
-  /// The clock counts also if the stamp had to be later than it: a device that was told of a stamp of
-  /// the future sends in the order of its clock.
+  /// The clock counts even if the stamp had to be later: a device that received a stamp from the
+  /// future sends in the order of its clock.
   @Test(arguments: [10, 60] as [UInt64])
   func aStampThatIsAheadOfTheClockOrdersNothing(number: UInt64) throws {
     var founder = try founder()
@@ -126,7 +126,7 @@ import Testing
     #expect(try #require(addition.stamp).milliseconds > now + 3_000_000)
   }
 
-  /// A clock that is wrong by a year orders what stands beside its own slots, and nothing else.
+  /// A clock that is wrong by a year affects only the order beside its own slots.
   @Test func aWrongClockMovesItsOwnSlotsOnly() throws {
     let founder = try founder()
     var (wrong, right, late) = (

@@ -4,7 +4,7 @@ import Testing
 
 @testable import QueueModel
 
-/// Forgetting what was over long ago.
+/// Forgetting messages that ended long ago.
 struct ForgettingTests {
   private func forget(_ device: inout TestDevice, asIn earlier: Workspace) throws -> [Operation] {
     let ids = device.workspace.forgettable(asIn: earlier)
@@ -35,7 +35,7 @@ struct ForgettingTests {
     #expect(device.workspace.contents("s") == ["text 2", "text 4"])
     #expect(operations.count == 1)
     try device.workspace.checkInvariants()
-    // A second time there is nothing to do.
+    // The second time there is nothing to do.
     #expect(try forget(&device, asIn: earlier).isEmpty)
     #expect(device.workspace.document().sessions.first?.cancelled.count == 1)
   }
@@ -74,7 +74,7 @@ struct ForgettingTests {
     #expect(text(1, on: device) == "")
   }
 
-  /// Nothing is left of it, so it is in no list and nobody can bring it back, whatever they keep.
+  /// Nothing is left of it, so it is in no list and no device can restore it, whatever it keeps.
   @Test func whatIsForgottenIsNotListedAndNotRestored() throws {
     var device = TestDevice(1)
     try device.perform(.send("old", as: 1, in: "s"))
@@ -92,7 +92,7 @@ struct ForgettingTests {
     #expect(throws: forgotten) { try device.perform(.restore(id)) }
   }
 
-  /// A device that keeps everything leaves out of its undo what another one forgot.
+  /// A device that keeps everything excludes from its undo what another device forgot.
   @Test func undoAndRedoLeaveAloneWhatAnotherDeviceForgot() throws {
     var device = TestDevice(1)
     try device.perform(.send("old", as: 1, in: "s"))
@@ -107,10 +107,10 @@ struct ForgettingTests {
     #expect(text(1, on: device) == "")
     try device.perform(.undo)
     #expect(device.workspace.contents("s") == [])
-    // Of the cancelling, the message that is still there.
+    // The cancellation's message that still exists.
     try device.perform(.undo)
     #expect(device.workspace.contents("s") == ["two"])
-    // Of the editing, nothing.
+    // Nothing of the edit.
     let change = device.history.undoable.last?.number
     #expect(throws: QueueError.self) { try device.perform(.undo(change: change, skip: false)) }
     #expect(text(1, on: device) == "")
@@ -119,7 +119,7 @@ struct ForgettingTests {
     #expect(text(1, on: device) == "")
   }
 
-  /// A send that was undone comes back by redoing it.
+  /// A redo restores a send that was undone.
   @Test func anUndoneSendIsListedNowhereAndRedone() throws {
     var device = TestDevice(1)
     try device.perform(.send("new", as: 1, in: "s"))

@@ -3,9 +3,9 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// What the history tells of changes that carry no stamp.
+/// The history of changes that carry no stamp.
 struct HistoryTests {
-  /// A decision is ordered by its attempt and its time, which is the time that the history tells.
+  /// A decision is ordered by its attempt and its time, and the history shows that time.
   @Test(arguments: [false, true]) func aDecisionHasItsOwnTime(_ skips: Bool) throws {
     var device = TestDevice(1)
     try device.perform(.send("text", as: 1, in: "s"))

@@ -3,10 +3,10 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// States that a stranger made up, offered to be joined: refused with an error, or joined to what a
-/// workspace takes; never the end of the process.
+/// Forged states, offered for a join, are refused with an error or joined to a state that a
+/// workspace accepts. They never end the process.
 @Suite struct HostileJoinTests {
-  /// Two states behind one backup, each with something of every kind that the other lacks.
+  /// Two states from one backup, each with something of every kind that the other lacks.
   private static func divergedStates() throws -> (WorkspaceImage, WorkspaceImage) {
     var founder = TestDevice(50)
     for number in 1...4 as ClosedRange<UInt64> {
@@ -78,7 +78,7 @@ import Testing
     ),
   ]
 
-  /// Changes of the first state that the second makes good: it has the later.
+  /// Changes of the first state that the second repairs, because it has the later values.
   private static let losses: [(String, @Sendable (inout WorkspaceImage) -> Void)] = [
     ("a known announcement missing", { $0.replicas[1].announcement = nil }),
     ("a known place missing", { $0.sessions[2].threadPosition = nil }),
@@ -168,7 +168,7 @@ import Testing
     }
   }
 
-  /// Random changes of random states: `COSPOOL_SEEDS=n` tries more of them.
+  /// Random changes of random states; `COSPOOL_SEEDS=n` tries more of them.
   @Test(arguments: TestSeeds.list(standard: 60))
   func changedStatesAreRefusedOrJoinedToSoundOnes(seed: UInt64) throws {
     var generator = SeededGenerator(seed: seed)
@@ -185,7 +185,8 @@ import Testing
       }
       let joined = try? mine.joined(with: theirs)
       let turned = try? theirs.joined(with: mine)
-      // Nothing is promised of what no workspace takes, and of two states of one vector.
+      // Nothing is promised for a state that no workspace accepts, and for two states with one
+      // vector.
       guard (try? Workspace(image: mine)) != nil, (try? Workspace(image: theirs)) != nil,
         mine.vector != theirs.vector
       else { continue }
@@ -198,7 +199,7 @@ import Testing
     #expect(taken > 0, "COSPOOL_SEED=\(seed)")
   }
 
-  /// Two devices' states, neither of which holds the other.
+  /// Two devices' states, neither of which includes the other.
   private func randomStates(
     using generator: inout SeededGenerator
   ) throws -> (WorkspaceImage, WorkspaceImage) {

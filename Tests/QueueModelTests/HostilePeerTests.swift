@@ -3,8 +3,8 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// A peer that lies about clocks, numbers and names: what it says is refused, waits, or loses no
-/// more than its own; local commands go on.
+/// A peer that lies about clocks, numbers and names. Its operations are refused, wait, or harm only
+/// its own data; local commands still work.
 struct HostilePeerTests {
   private func device() throws -> TestDevice {
     var device = TestDevice(1)
@@ -26,8 +26,8 @@ struct HostilePeerTests {
         element: session, field: .name, value: .text("from \(replica)"), stamp: stamp))
   }
 
-  /// The last stamp there is: nothing is later, so nothing local wins; but all goes on, ties go by
-  /// replica, and the state goes through a snapshot.
+  /// The greatest possible stamp: nothing is later, so no local write wins. But everything still
+  /// works, the replica breaks ties, and the state survives a snapshot.
   @Test func theLastStampOfAllStopsNoCommand() throws {
     var device = try device()
     try device.merge([rename(try session(device), 2, 1, Stamp(rawValue: .max))])
@@ -62,8 +62,8 @@ struct HostilePeerTests {
       device.workspace.missingRanges == [OperationRange(replica: replica, first: 4, last: 6)])
   }
 
-  /// The last number a replica can have, without those before it: it waits for ever, and what is
-  /// missing is one range.
+  /// The greatest number that a replica can have, without those before it: it waits forever, and
+  /// one range is missing.
   @Test func theLastNumberOfAllIsOneRangeOfMissingOnes() throws {
     var device = try device()
     let stamp = Stamp(milliseconds: TestDevice.startOfTime)
@@ -76,7 +76,7 @@ struct HostilePeerTests {
   }
 
   /// Operations in this replica's own name that it did not make: known ones are duplicates, unknown
-  /// ones are taken as any others, and the next local one has an id of its own.
+  /// ones are accepted like any others, and the next local one has an id of its own.
   @Test func operationsInOnesOwnNameTakeNoIdsTwice() throws {
     var device = try device()
     let next = device.workspace.vector[device.replica] + 1

@@ -3,7 +3,8 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// Snapshots: what restores, what is refused, and that the restored workspace goes on the same.
+/// Snapshots: what can be restored, what is refused, and whether the restored workspace behaves the
+/// same.
 struct ImageTests {
   private func device() throws -> TestDevice {
     var device = TestDevice(1)

@@ -3,7 +3,7 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// Operations that no faithful author makes: refused with a typed error, and nothing of their
+/// Operations that no honest author makes are refused with a typed error, and nothing of their
 /// batch is applied.
 struct InvalidOperationTests {
   /// A workspace with one session, one message of three scalars and one thread, and names for the
@@ -42,7 +42,7 @@ struct InvalidOperationTests {
         priority: .normal, clears: clears))
   }
 
-  /// Merges a good operation, the bad one and another good one: all or nothing.
+  /// Merges a good operation, the bad one and another good one: either all or none are applied.
   private func error(
     of bad: Operation, in fixture: Fixture, _ location: SourceLocation = #_sourceLocation
   ) throws -> MergeError? {
@@ -289,7 +289,8 @@ struct InvalidOperationTests {
     #expect(image == workspace.image())
   }
 
-  /// A waiting operation that turns out invalid must not block the good ones it waited for.
+  /// A waiting operation that turns out to be invalid must not block the good ones that it waited
+  /// for.
   @Test func anInvalidWaitingOperationDoesNotBlockOthers() throws {
     let fixture = try Fixture()
     var workspace = fixture.workspace
@@ -308,7 +309,7 @@ struct InvalidOperationTests {
       ])
     #expect(workspace.vector[awaited.id.replica] == 1)
     #expect(workspace.vector[poison.id.replica] == 0)
-    // Sent again, it is its sender's batch that is refused.
+    // If it is sent again, its sender's batch is refused.
     #expect(throws: MergeError.self) { try workspace.merge([poison]) }
   }
 }

@@ -3,12 +3,12 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// Two servers that were set up from one backup went on by themselves; their states become one.
+/// Two servers were set up from one backup and ran separately; their states are joined.
 @Suite struct JoinTests {
   typealias Action = @Sendable (inout TestDevice) throws -> Void
 
   /// Lets a device on either side act on a common state, the second with the later clock, and joins
-  /// the two states, which must give what merging the operations gives.
+  /// the two states. The result must equal that of merging the operations.
   private func join(
     _ setup: Action, _ one: @escaping Action, _ other: @escaping Action,
     result check: (Workspace) throws -> Void
@@ -56,7 +56,7 @@ import Testing
         try device.perform(.resume(.named("s")))
       },
       { device in
-        // What the other side did not see holds.
+        // A change that the other side did not see stays.
         try device.perform(.cancel([.numbered(2)]))
         try device.perform(.restore(.numbered(2)))
       },
@@ -78,7 +78,7 @@ import Testing
       result: { workspace in
         #expect(workspace.numbers("s") == [1, 2])
         #expect(workspace.numbers("t") == [3, 4])
-        // The place that lost is there, and nobody's.
+        // The losing place exists, but belongs to no element.
         let slots = workspace.image().sessions.first?.slots.reduce(0) { $0 + $1.length }
         #expect(slots == 4)
       })
@@ -203,7 +203,7 @@ import Testing
       })
   }
 
-  /// Each of the two stands behind the other in turn, whatever the order of their ids.
+  /// Each of the two follows the other in turn, whatever the order of their ids.
   @Test func whatTwoDevicesOfOneSideTypedInTurnsIsInserted() throws {
     var founder = TestDevice(50)
     try founder.perform(.send("[]", as: 1, in: "s"))
@@ -211,7 +211,7 @@ import Testing
     var other = TestDevice(40)
     for index in pair.indices { try pair[index].merge(founder.made) }
     try other.merge(founder.made)
-    // More than the two type, so that theirs is what is inserted.
+    // More scalars than the two type, so that the insertion is theirs.
     for step in 0..<30 {
       try other.perform(.insertText(.numbered(1), at: step % 2 == 0 ? 0 : 2 + step, text: "-"))
     }

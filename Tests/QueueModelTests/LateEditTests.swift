@@ -4,15 +4,16 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// A text that is saved after the agent got another one: what ran shows as it ran, and what came too late is there.
+/// A text that is saved after the agent got another one: the text that ran is shown, and the late
+/// one is kept.
 struct LateEditTests {
   static let id = MessageID.numbered(1)
 
-  /// A host, and a device that knows of nothing that the host does.
+  /// A host, and a device that does not know what the host does.
   private struct Pair {
     var host = TestDevice(1)
     var away = TestDevice(2)
-    /// What both know.
+    /// The state that both know.
     private(set) var start: [Operation] = []
 
     init(saved: String? = nil) throws {
@@ -30,7 +31,8 @@ struct LateEditTests {
           id, Run(token: 1, attempt: attempt, phase: phase, milliseconds: host.now)))
     }
 
-    /// The host hears of the other one, keeps what ran, and the other one hears of it.
+    /// The host receives the other device's change and keeps the text that ran; then the other
+    /// device receives that.
     mutating func meet(keeping: Bool = true) throws {
       let before = host.workspace
       try host.merge(away.made)
@@ -77,7 +79,7 @@ struct LateEditTests {
     try pair.expect(status, saved ?? "Deploy it", late: ["Do not deploy"])
     let late = try pair.host.workspace.message(Self.id).lateVersions
     #expect(late.map(\.device) == ["device 2"] && late.map(\.savedAt) == [time])
-    // What comes later still is beside it, and leaves what ran.
+    // An even later text is kept beside it, and the text that ran stays.
     try pair.away.merge(pair.host.made)
     var third = TestDevice(3, now: time)
     try third.merge(pair.start)
@@ -94,7 +96,7 @@ struct LateEditTests {
     #expect(Set(message.lateVersions.map(\.text)) == ["Do not deploy", "Deploy on Monday"])
   }
 
-  /// The text was let out, and changed before the agent began.
+  /// The text was granted, and changed before the agent began.
   @Test(arguments: [nil, "Deploy it now"] as [String?])
   func anEditBetweenLeaveAndStartComesTooLate(saved: String?) throws {
     var pair = try Pair(saved: saved)
@@ -115,7 +117,7 @@ struct LateEditTests {
     #expect(Set(again.versions.map(\.text)) == [text, "Do not deploy"])
   }
 
-  /// An agent that was given up, and whose message was edited, is done all the same.
+  /// An agent that was given up, and whose message was edited, still finishes.
   @Test func anAgentThatWasGivenUpIsDone() throws {
     var pair = try Pair()
     try pair.report(.running)
@@ -132,7 +134,7 @@ struct LateEditTests {
     try pair.expect(.succeeded, "Deploy it", late: ["Do not deploy"])
   }
 
-  /// What was typed while the agent started is there as well.
+  /// Text that was typed while the agent started is kept, too.
   @Test(arguments: [true, false])
   func whatWasTypedTooLateIsKept(isConnected: Bool) throws {
     var pair = try Pair(saved: "Deploy it")
@@ -151,7 +153,7 @@ struct LateEditTests {
     try pair.expect(.succeeded, ran, late: ["Deploy it now"])
   }
 
-  /// An agent that failed is tried again once somebody has looked at what came too late.
+  /// A failed message is tried again once a user has checked the late text.
   @Test func aFailedAttemptWaitsForALook() throws {
     for runsMerged in [true, false] {
       var pair = try Pair()
@@ -166,7 +168,8 @@ struct LateEditTests {
       let versions = try pair.host.workspace.message(Self.id).versions.compactMap(\.text)
       #expect(Set(versions) == ["Deploy it", "Do not deploy"])
       if runsMerged {
-        // The next attempt gets the merged text, as its session says, and what ran is that.
+        // The next attempt gets the merged text, as its session requires, and that text counts as
+        // what ran.
         try pair.report(.dispatched, attempt: 2)
         try pair.away.merge(pair.host.made)
         try pair.expect(.running, merged, late: [])
@@ -181,7 +184,7 @@ struct LateEditTests {
     }
   }
 
-  /// If the host never comes back, what was too late can be read all the same.
+  /// If the host never comes back, the late text can still be read.
   @Test func withoutTheHostTheLateTextIsThere() throws {
     var pair = try Pair()
     try pair.report(.dispatched)
@@ -189,7 +192,7 @@ struct LateEditTests {
     let letters = try pair.away.workspace.message(Self.id).content
     try pair.meet(keeping: false)
     #expect(letters == "Run the tests")
-    // The letters are all there is then.
+    // Then only the letters exist.
     try pair.expect(.running, letters, late: [])
     var other = TestDevice(3, now: pair.host.now)
     try other.merge(pair.start)
@@ -199,7 +202,7 @@ struct LateEditTests {
     #expect(Set(late) == ["Run the tests", "Delete the cache"])
   }
 
-  /// One text of two devices that runs, and a third that comes too late.
+  /// Two devices saved one text, which runs; a third text is too late.
   @Test func oneTextOfTwoDevicesRunsAsThatText() throws {
     for isLate in [false, true] {
       var pair = try Pair()
@@ -227,7 +230,7 @@ struct LateEditTests {
     }
   }
 
-  /// It is in the way of nothing, tells nothing, and is forgotten with its message.
+  /// It blocks nothing, notifies no user, and is forgotten with its message.
   @Test func aLateTextIsForgottenWithItsMessage() throws {
     var pair = try Pair()
     try pair.host.perform(.send("Then this", as: 2, in: "s"))

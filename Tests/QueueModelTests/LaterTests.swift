@@ -4,7 +4,7 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// A message that a person wants later: it is not in line before its time, and keeps its place.
+/// A message that a user wants later is not in line before its time, and keeps its place.
 struct LaterTests {
   private static let host = DeviceID(high: 0xD, low: 1)
   private static let session = SessionID.named("s")
@@ -57,7 +57,7 @@ struct LaterTests {
     try device.perform(.send(send))
     #expect(try later(device) == Self.time)
     #expect(next(device, by: Self.time - 1) == nil && next(device, by: Self.time) == .numbered(1))
-    // Sent again, when its time has come, it is the same.
+    // If it is sent again after its time has come, it is the same message.
     device.now = Self.time + 1
     #expect(
       try device.perform(.send(send)).notice
@@ -91,7 +91,7 @@ struct LaterTests {
     let message = try device.workspace.message(.numbered(1))
     #expect(message.later == nil && message.notBefore == nil)
     #expect(try device.perform(.setNotBefore(.numbered(1), nil)).notice == .unchanged)
-    // One step back is both.
+    // One undo takes back both.
     #expect(try device.perform(.undo).notice.undoResult?.paused == [Self.session])
     #expect(try device.workspace.message(.numbered(1)).notBefore == Self.time + 9)
     #expect(try later(device) == Self.time)
@@ -116,7 +116,7 @@ struct LaterTests {
     #expect(next(device, by: Self.time - 1) == .numbered(2))
   }
 
-  /// What goes wrong in front holds up the messages behind it only while it is in line.
+  /// A failed message blocks the messages behind it only while it is in line.
   @Test func aMergedMessageForLaterIsPassedOver() throws {
     var one = try device()
     var other = TestDevice(2, now: one.now)
@@ -145,7 +145,7 @@ struct LaterTests {
     let failed = Run(token: 1, attempt: 1, phase: .failed, milliseconds: device.now)
     try device.perform(.reportRun(.numbered(1), failed))
     #expect(next(device, by: 0) == nil)
-    // Tried again, it waits for the time that was set.
+    // If it is tried again, it waits for the time that was set.
     try device.perform(.retry(.numbered(1)))
     #expect(next(device, by: Self.time - 1) == .numbered(2))
     #expect(next(device, by: Self.time) == .numbered(1))
@@ -195,7 +195,7 @@ struct LaterTests {
     try device.perform(.setLater(.numbered(1), Self.time))
     #expect(try device.perform(.undo).notice.undoResult?.paused == [Self.session])
     #expect(try later(device) == nil && next(device, by: .max) == nil)
-    // To want it later again lets the next go on, which is not done by itself either.
+    // Setting it to later again lets the next one start, so this is not done without a command.
     try device.perform(.resume(Self.session))
     try device.perform(.setLater(.numbered(1), Self.time))
     try device.perform(.setNotBefore(.numbered(1), nil))
@@ -203,7 +203,7 @@ struct LaterTests {
     #expect(try later(device) == Self.time && next(device, by: 0) == nil)
   }
 
-  /// A move that lets another one start first while one in front of both is passed over.
+  /// A move that lets a different message start first while one in front of both is skipped.
   @Test func anUndoneMoveBehindALaterMessageWaits() throws {
     var device = try device(messages: 3)
     try device.perform(.setLater(.numbered(1), Self.time))
@@ -213,7 +213,7 @@ struct LaterTests {
     #expect(next(device, by: 0) == nil)
   }
 
-  /// Whatever people do, the first in line is what the oracle finds, at every time.
+  /// Whatever users do, the first message in line is the one that the oracle finds, at every time.
   @Test(arguments: TestSeeds.list(standard: 40))
   func theLineIsThatOfTheOracle(seed: UInt64) throws {
     var generator = SeededGenerator(seed: seed)

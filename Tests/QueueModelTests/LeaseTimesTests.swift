@@ -2,7 +2,7 @@ import QueueModel
 import Testing
 
 @Suite struct LeaseTimesTests {
-  /// With what it left at work, and a second for machines that are busy.
+  /// With the processes that it left, and a second for busy machines.
   @Test func anAgentIsGoneBeforeItsLeaseIs() {
     let gone =
       LeaseTimes.selfStopMilliseconds + LeaseTimes.stopGraceMilliseconds
@@ -10,7 +10,7 @@ import Testing
     #expect(gone + 1_000 <= LeaseTimes.leaseMilliseconds)
   }
 
-  /// So a server that is away for ten seconds is one answer late at most.
+  /// So a server that is away for ten seconds is late with at most one answer.
   @Test func aLeaseIsRenewedOftenWhileAnAgentWorks() {
     #expect(3 * LeaseTimes.workingRenewalMilliseconds < LeaseTimes.selfStopMilliseconds)
   }

@@ -2,9 +2,9 @@ import QueueModel
 import SyncTestSupport
 import Testing
 
-/// The fewest edits, against the textbook table; and what happens where that is too much work.
+/// The fewest edits, compared with the textbook table, and the result if that is too much work.
 struct LinearDifferenceTests {
-  /// The number of elements that have to be deleted and inserted, by dynamic programming.
+  /// The number of elements to delete and insert, by dynamic programming.
   private func distance(_ old: [UInt32], _ new: [UInt32]) -> Int {
     var row = Array(0...new.count)
     for (index, element) in old.enumerated() {
@@ -79,7 +79,7 @@ struct LinearDifferenceTests {
     let work = 50_000
     let difference = LinearDifference(from: old, to: new, work: work)
     #expect(applied(difference.hunks, old, new) == new)
-    // A last snake may run on.
+    // A last snake may continue.
     #expect(work - difference.work <= work + oldCount + newCount + 2)
     #expect(difference.isMinimal == (oldCount * newCount <= 20_000))
   }

@@ -3,7 +3,7 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// What goes wrong where places are numbers between their neighbours, and does not go wrong here.
+/// Cases that fail if places are numbers between their neighbours, and that work here.
 struct ManualOrderTests {
   /// A device whose threads were sent in, in this order.
   private func device(_ count: Int, number: UInt64 = 1) throws -> TestDevice {
@@ -25,7 +25,7 @@ struct ManualOrderTests {
   @Test func movesBetweenTwoNeighboursNeverRunOutOfPlaces() throws {
     var device = try device(4)
     for round in 0..<400 {
-      // The last two take turns between the first and what stands behind it.
+      // The last two alternate between the first and the one after it.
       let name = round.isMultiple(of: 2) ? "thread 3" : "thread 4"
       try device.perform(.moveThread(.named(name), to: 2))
       let other = round.isMultiple(of: 2) ? "thread 4" : "thread 3"
@@ -37,8 +37,7 @@ struct ManualOrderTests {
     expectCleanOrder(device.workspace, count: 4)
   }
 
-  // S2-9, S2-85: more sessions than any page of them, from two devices that did not hear of each
-  // other.
+  // S2-9, S2-85: more sessions than fit a page, from two offline devices.
   @Test func manySessionsGetPositionsOfTheirOwn() throws {
     var (left, right) = (TestDevice(1), TestDevice(2))
     for number in UInt64(1)...150 {
@@ -75,7 +74,7 @@ struct ManualOrderTests {
       devices.append(other)
     }
     var message: UInt64 = 100
-    // The others do not know more of each other than the first one's sends.
+    // The others know only the first device's sends.
     var known = [devices[0].made.count, 0, 0, 0]
     for _ in 0..<6 {
       for index in devices.indices {

@@ -4,12 +4,12 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// What a session does with a message whose text was merged: waits for a look, or runs it.
+/// What a session does with a message whose text was merged: it waits for a check, or it starts.
 struct MergePolicyTests {
   static let id = MessageID.numbered(1)
   static let session = SessionID.named("s")
 
-  /// Two devices that saved apart and met, and the session's host.
+  /// Two devices that saved apart and then synchronized, and the session's host.
   private static func merged() throws -> (one: TestDevice, other: TestDevice) {
     var one = TestDevice(1)
     try one.perform(.send("Use a file", as: 1, in: "s"))
@@ -44,7 +44,7 @@ struct MergePolicyTests {
       #expect(Self.startable(device) == Self.id)
       let state = try #require(device.workspace.dispatchState(of: Self.id))
       #expect(!state.isMerged && !state.queueStands)
-      // It shows as ever.
+      // It is shown as before.
       let versions = try device.workspace.message(Self.id).versions
       #expect(versions.map(\.text) == ["Use SQLite", "Use MySQL"])
       let oracle = SlowWorkspace(one.made + other.made + device.made).state()
@@ -57,7 +57,7 @@ struct MergePolicyTests {
     }
   }
 
-  /// Of two settings the later counts, on both devices and in a join.
+  /// If there are two settings, the later one counts, on both devices and in a join.
   @Test func theLaterSettingCounts() throws {
     var (one, other) = try Self.merged()
     try one.perform(.setOnMerge(Self.session, .run))
@@ -72,7 +72,7 @@ struct MergePolicyTests {
     #expect(joined.isExactlyEqual(to: one.workspace.image()))
   }
 
-  /// What a later version of the program wrote starts nothing.
+  /// A value of a later version of the program starts nothing.
   @Test func anUnknownSettingWaits() throws {
     var (one, _) = try Self.merged()
     let reference = try #require(one.made.compactMap(\.openedSession).first)
@@ -86,7 +86,7 @@ struct MergePolicyTests {
     #expect(one.workspace.session(Self.session)?.onMerge == .wait && Self.startable(one) == nil)
   }
 
-  /// An undo of a look in a session that runs what is merged lets nothing start that could not before.
+  /// In a session that runs merged texts, an undo of a check allows no further start.
   @Test func undoKnowsTheSetting() throws {
     var (one, _) = try Self.merged()
     try one.perform(.setOnMerge(Self.session, .run))

@@ -3,7 +3,7 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// Taking operations from elsewhere: waiting, duplicates, runs known in part.
+/// Merging operations from elsewhere: waiting ones, duplicates, runs known in part.
 struct MergeTests {
   private func author() throws -> TestDevice {
     var device = TestDevice(1)
@@ -133,7 +133,7 @@ struct MergeTests {
     #expect(reader.workspace.latestStamp.milliseconds == author.now)
     try reader.restoreFromImage()
     #expect(reader.workspace.latestStamp == author.workspace.latestStamp)
-    // A local write orders after what was seen, though the local clock is behind.
+    // A local write is ordered after the writes that were seen, even if the local clock is behind.
     try reader.perform(.move([.numbered(2)], to: .position(2)))
     try author.merge(reader.made)
     #expect(author.workspace.numbers("s") == [1, 2])

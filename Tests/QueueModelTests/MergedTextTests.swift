@@ -2,9 +2,9 @@ import QueueModel
 import SyncTestSupport
 import Testing
 
-/// What is left of texts that were saved apart, and what an undo leaves of them.
+/// The remains of texts that were saved apart, also after an undo.
 struct MergedTextTests {
-  /// The letters of both would be a text that no person saved.
+  /// The letters of both would make a text that no user saved.
   @Test func anUndoneEditLeavesNoTextThatNobodySaved() throws {
     var pair = try EditionTests.Pair("the quick fox", "the slow fox", "the red fox")
     try pair.one.perform(.undo)
@@ -19,7 +19,7 @@ struct MergedTextTests {
     #expect(try pair.one.message.isMerged)
   }
 
-  /// Each leaves the other's text, so both wait.
+  /// Each undo leaves the other's text, so both wait.
   @Test func twoUndoesApartAreAChoiceAgain() throws {
     var pair = try EditionTests.Pair("the quick fox", "the slow fox", "the red fox")
     try pair.one.perform(.undo)
@@ -30,7 +30,8 @@ struct MergedTextTests {
       Set(try pair.one.message.versions.map(\.text)) == ["the slow fox", "the red fox"])
   }
 
-  /// What is left of two texts may be nothing: it can be cancelled, restored and chosen, and no agent gets it.
+  /// Nothing may be left of two merged texts: the message can be cancelled and restored, and a text
+  /// chosen, and no agent gets it.
   @Test func aTextOfWhichNothingIsLeftIsNotLost() throws {
     var pair = try EditionTests.Pair("left right", "left", "right")
     #expect(try pair.one.message.content.isEmpty && pair.one.startable == nil)
@@ -44,7 +45,8 @@ struct MergedTextTests {
     #expect(pair.one.startable == EditionTests.id)
   }
 
-  /// A version that comes later and was saved before by its device's clock does not take the number of another.
+  /// A version that arrives later, but was saved earlier by its device's clock, does not take the
+  /// number of another.
   @Test func aNumberCountsWhatWasSeen() throws {
     var pair = try EditionTests.Pair("Use a file", "Use SQLite", "Use MySQL")
     let base = try pair.one.workspace.editBase(EditionTests.id)

@@ -3,7 +3,7 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// What the commands on messages do and what they refuse, on one device.
+/// The effects and refusals of the commands on messages, on one device.
 struct MessageCommandTests {
   private func device(messages count: UInt64, in session: String = "s") throws -> TestDevice {
     var device = TestDevice(1, queueSizeMax: 1_000)
@@ -21,7 +21,7 @@ struct MessageCommandTests {
     #expect(
       outcome.notice == .queued(.numbered(3), position: 3, count: 3, warning: false))
     #expect(device.workspace.contents("s") == ["text 1", "text 2", "third"])
-    // C-15: the same text again is another message.
+    // C-15: the same text sent again is another message.
     try device.perform(.send("third", as: 4, in: "s"))
     #expect(device.workspace.contents("s").suffix(2) == ["third", "third"])
     try device.perform(.cancel([.numbered(4)]))
@@ -32,7 +32,7 @@ struct MessageCommandTests {
     #expect(view.device == DeviceView.named("device 1", in: device))
   }
 
-  // S0-48, S1-12, S1-30: urgent ones go first, behind earlier urgent ones.
+  // S0-48, S1-12, S1-30: urgent messages go first, after earlier urgent ones.
   @Test func urgentMessagesGoBehindEarlierUrgentOnes() throws {
     var device = try device(messages: 2)
     try device.perform(.send("urgent 1", as: 3, in: "s", .urgent))
@@ -127,7 +127,7 @@ struct MessageCommandTests {
     #expect(try device.perform(.send("text 2", as: 2, in: "s")).operations == [])
   }
 
-  /// A retry cannot know that somebody edited or moved the message meanwhile.
+  /// A retry cannot know that a user edited or moved the message meanwhile.
   @Test func sendingAgainWhatWasEditedOrMovedMeanwhileChangesNothing() throws {
     var device = try device(messages: 2)
     try device.perform(.send("elsewhere", as: 3, in: "t"))
@@ -142,7 +142,7 @@ struct MessageCommandTests {
     #expect(device.workspace.contents("s") == ["text one"])
   }
 
-  /// A long text has its mark in front, and is known again all the same.
+  /// A mark precedes a long text, which is still recognized.
   @Test func aLongTextUnderAKnownIdIsAnother() throws {
     var device = TestDevice(1)
     let text = String(repeating: "long ", count: Limits.unmarkedChangeBytesMax)
@@ -159,7 +159,7 @@ struct MessageCommandTests {
     #expect(device.workspace.status(1) == .cancelled)
     try device.perform(.redo)
     #expect(device.workspace.status(1) == .queued)
-    // What happened is one thing.
+    // The history has one entry for it.
     let history = device.workspace.history(of: operations)
     #expect(
       history.contains {
@@ -173,7 +173,7 @@ struct MessageCommandTests {
     let taken = QueueError.messageIDTaken(id: MessageID.numbered(1).description)
     #expect(throws: taken) { try device.perform(.send("other", as: 1, in: "s")) }
     #expect(throws: taken) { try device.perform(.send("text 1", as: 1, in: "t")) }
-    // Canonical equivalents are other content.
+    // Canonical equivalents count as different content.
     try device.perform(.send("\u{E9}", as: 2, in: "s"))
     #expect(throws: QueueError.messageIDTaken(id: MessageID.numbered(2).description)) {
       try device.perform(.send("e\u{301}", as: 2, in: "s"))

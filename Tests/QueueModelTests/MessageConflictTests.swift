@@ -3,7 +3,7 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// The rows of the conflict table that speak of messages; every row over all delivery orders.
+/// The rows of the conflict table about messages; each row in all delivery orders.
 struct MessageConflictTests {
   private func queue(_ count: UInt64, in session: String = "s") -> ConflictScenario.Action {
     { device in
@@ -308,7 +308,7 @@ struct MessageConflictTests {
     }
   }
 
-  /// Saved from an editor that had opened the text that does not show any more.
+  /// Saved from an editor that had opened the text that is no longer visible.
   @Test func anEditOfTheOtherTextOfAnIdQueuedTwiceShows() throws {
     var (first, second) = (TestDevice(1), TestDevice(2))
     try first.perform(.send("earlier", as: 5, in: "s"))

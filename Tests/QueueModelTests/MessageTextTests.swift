@@ -4,13 +4,13 @@ import Testing
 
 @testable import QueueModel
 
-/// Texts that are packed while nobody edits them.
+/// Texts that are packed while they are not edited.
 struct MessageTextTests {
   private func text(_ number: UInt64, on device: TestDevice) throws -> MessageText {
     try #require(device.workspace.messageStates[.numbered(number)]?.additions.first).text
   }
 
-  /// Without the numbers of units, which are those of their arrival.
+  /// Without the numbers of units, which depend on the order of arrival.
   private func unnumbered(_ runs: [RunSequence.Run]) -> [RunSequence.Run] {
     runs.map { run in
       var run = run
@@ -64,7 +64,7 @@ struct MessageTextTests {
     try device.workspace.checkInvariants()
   }
 
-  /// What others typed into a message that was cancelled meanwhile is merged into the packed text.
+  /// Others' typing in a message that was cancelled meanwhile is merged into the packed text.
   @Test func editsOfOthersReachAPackedText() throws {
     var device = TestDevice(1)
     try device.perform(.send("one two", as: 1, in: "s"))
@@ -94,7 +94,7 @@ struct MessageTextTests {
       let text = String(repeating: generator.chance(50) ? "x" : "ü", count: 1 + generator.below(4))
       let place = generator.below(units.count + 1)
       let left = place > 0 ? units[place - 1] : nil
-      // Not the neighbour on the right, now and then: as an author who does not know it yet.
+      // Sometimes not the right neighbour, as if the author did not know it yet.
       let behind = place + (generator.chance(20) ? generator.below(5) : 0)
       let right = behind < units.count ? units[behind] : nil
       try content.insert(id: id, text: text, left: left, right: right)

@@ -51,7 +51,7 @@ struct MoveCommandTests {
     #expect(device.workspace.numbers("s") == [5, 2, 4, 1, 3])
     try device.perform(.move(ids([3, 5]), to: .before(.numbered(2))))
     #expect(device.workspace.numbers("s") == [3, 5, 2, 4, 1])
-    // All of them: the position says where the first one goes.
+    // All of them move; the position is that of the first one.
     try device.perform(.move(ids([1, 2, 3, 4, 5]), to: .position(1)))
     #expect(device.workspace.numbers("s") == [1, 2, 3, 4, 5])
   }
@@ -79,7 +79,7 @@ struct MoveCommandTests {
     #expect(device.workspace.numbers("s") == [2])
     #expect(device.workspace.numbers("t") == [10, 3, 1, 11])
     #expect(try device.workspace.message(.numbered(3)).session == .named("t"))
-    // From two queues to one place.
+    // They move from two queues to one place.
     try device.perform(.move(ids([10, 2]), to: .after(.numbered(1))))
     #expect(device.workspace.numbers("s") == [])
     #expect(device.workspace.numbers("t") == [3, 1, 10, 2, 11])
@@ -130,9 +130,9 @@ struct MoveCommandTests {
     #expect(outcome.notice == .moved(position: 3))
     try device.perform(.move([.numbered(8)], to: .position(5)))
     #expect(device.workspace.numbers("s") == [9, 8, 3, 1, 2])
-    // Already as near as the block allows.
+    // It is already as near as the block allows.
     #expect(try device.perform(.move([.numbered(8)], to: .position(4))).notice == .unchanged)
-    // Mixed priorities go each to their own block.
+    // Messages of both priorities go each to its own block.
     try device.perform(.move(ids([2, 8]), to: .position(1)))
     #expect(device.workspace.numbers("s") == [8, 9, 2, 3, 1])
   }
@@ -155,13 +155,13 @@ struct MoveCommandTests {
     #expect(device.workspace.numbers("s") == [2, 3, 1, 4])
   }
 
-  /// Few that stand among many that are done are looked up one by one, many are passed in order:
-  /// the places are the same.
+  /// A few waiting messages among many finished ones are looked up one by one, many are visited in
+  /// order. The places are the same.
   @Test func whatStandsKeepsItsOrderWhateverElseIsDone() throws {
     var device = TestDevice(1, queueSizeMax: 1_000)
     for number in UInt64(1)...200 { try device.perform(.send("text", as: number, in: "s")) }
     var expected = (UInt64(1)...200).map { $0 }
-    // Slots that nobody stands at any more lie between the others.
+    // Abandoned slots lie between the others.
     for step in 0..<60 {
       let number = expected.remove(at: (step * 37) % 200)
       let place = (step * 53) % 200

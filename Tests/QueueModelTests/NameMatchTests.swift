@@ -2,7 +2,7 @@ import QueueModel
 import QueueOracle
 import Testing
 
-/// The one rule by which a word names one of several things.
+/// The one rule by which a word names one of several elements.
 @Suite struct NameMatchTests {
   private struct Thing: Hashable {
     var id: String
@@ -48,7 +48,7 @@ import Testing
             $0.id.hasPrefix(lower) || $0.name?.lowercased().hasPrefix(lower) == true
           }, "\(what)")
       }
-      // What names itself never takes the place of what an id begins.
+      // A self-given name never counts before the beginning of an id.
       let own = Self.match(asked, things, names: .own).all
       let begun = things.filter { asked.count >= 4 && $0.id.hasPrefix(lower) }
       #expect(ids.isEmpty ? Set(begun).isSubset(of: own) : own == ids, "\(what)")

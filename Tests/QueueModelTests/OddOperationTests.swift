@@ -3,8 +3,8 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// Operations that are well-formed but that no command makes: whatever a merge takes must leave a
-/// sound state that goes through a snapshot, agrees with the oracle, and takes local commands.
+/// Operations that are well-formed but that no command makes. Whatever a merge accepts must leave a
+/// sound state, which survives a snapshot, agrees with the oracle and accepts local commands.
 struct OddOperationTests {
   @Test(arguments: TestSeeds.list(standard: 25, from: 2_000))
   func whateverIsTakenLeavesASoundState(seed: UInt64) throws {
@@ -46,7 +46,7 @@ struct OddOperationTests {
   }
 }
 
-/// Draws operations about what is there, right and wrong ones, and checks after each.
+/// Draws valid and invalid operations on existing elements, and checks the state after each.
 private struct OddRun {
   private(set) var taken = 0
   private(set) var refused = 0
@@ -75,7 +75,8 @@ private struct OddRun {
       body: body())
     let before = workspace
     do {
-      // A deletion may reach beyond what is known; it would wait, and block its author's next ones.
+      // A deletion may go beyond the known scalars; it would wait, and block its author's later
+      // operations.
       if try workspace.merge([operation]).waiting > 0 {
         workspace = before
         return
@@ -144,7 +145,7 @@ private struct OddRun {
     }
   }
 
-  /// Mostly an id of the kind asked for, sometimes any.
+  /// Usually an id of the requested kind, sometimes any id.
   private mutating func anyReference(_ kind: (Operation) -> Bool) -> OperationID {
     guard generator.chance(90) else { return anyID() }
     return generator.pick(known.filter(kind))?.id ?? anyID()
@@ -163,7 +164,7 @@ private struct OddRun {
     (0..<generator.below(4)).map { _ in anyID() }
   }
 
-  /// Neighbours, as origins are; others are a matter of the sequence's own tests.
+  /// Origins are neighbours; the sequence's own tests cover others.
   private mutating func origins(in order: [OperationID]) -> Operation.Origins {
     if generator.chance(5) { return Operation.Origins(left: anyID(), right: nil) }
     let place = generator.below(order.count + 1)

@@ -3,17 +3,17 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// Every pair of actions at the same time, in every order of delivery; three authors and four
-/// actions as a sample. With `COSPOOL_EXHAUSTIVE=1` in a release build: every three actions, and
-/// every four of the common ones.
+/// Every pair of concurrent actions, in every order of delivery, and a sample of meetings with
+/// three authors and four actions. With `COSPOOL_EXHAUSTIVE=1` in a release build: every three
+/// actions, and every four of the common ones.
 struct PairMatrixTests {
-  /// Ids that break ties on both sides of each other and of the founder.
+  /// Ids that break ties in both directions, between the authors and with the founder.
   private static let replicas: [[UInt64]] = [[60, 61, 62], [62, 3, 61]]
 
   @Test(arguments: PairMatrix.actions.map(\.name))
   func everyPairGivesOneResultInEveryOrder(first: String) throws {
     for pair in PairMatrix.pairs where pair.first.name == first {
-      // Each pair comes twice, the other way round too; all relations of ids take long.
+      // Each pair is tested in both directions; all relations of ids would take long.
       let isTurned = pair.first.name > pair.second.name
       let relations = PairMatrixTests.replicas
       for replicas in TestEffort.isExhaustive ? relations : [relations[isTurned ? 1 : 0]] {
@@ -28,7 +28,7 @@ struct PairMatrixTests {
     }
   }
 
-  /// A row of the contract that no pair reaches is a row that nobody checks.
+  /// A row of the contract that no pair reaches would stay unchecked.
   @Test func factsAreAboutActionsThereAre() {
     let pairs = PairMatrix.pairs
     #expect(Set(PairMatrix.actions.map(\.name)).count == PairMatrix.actions.count)
@@ -45,7 +45,7 @@ struct PairMatrixTests {
     }
   }
 
-  /// What people do most; the other actions meet in pairs and threes.
+  /// The most common actions; the others are tested in pairs and threes.
   private static let commonActions = [
     "insert at start", "insert in the middle", "insert at end", "add with the same key",
     "move by one", "move the target", "set urgent", "remove", "restore", "clear",
@@ -53,8 +53,8 @@ struct PairMatrixTests {
     "delete text at the end",
   ]
 
-  /// Every four common actions, in every order of two by one author, with every author as the one
-  /// who does two, under both relations of ids to clocks.
+  /// Every four common actions. Each author in turn does two of them, in both orders, under both
+  /// relations of ids to clocks.
   @Test(arguments: [1, 0], 0..<3)
   func everyFourCommonActionsGiveOneResult(relation: Int, twice: Int) throws {
     guard TestEffort.isExhaustive else { return }
@@ -91,9 +91,9 @@ struct PairMatrixTests {
     return tuples(of: values, length: length - 1).flatMap { start in values.map { start + [$0] } }
   }
 
-  /// Four actions: one author does two of them, the others one each.
+  /// Four actions: one author does two of them, the others do one each.
   ///
-  /// - Returns: in how many orders they were delivered.
+  /// - Returns: the number of orders in which they were delivered.
   @discardableResult
   private func verifyFour(
     _ chosen: [Int], twice: Int, seed: UInt64, replicas: [UInt64] = replicas[0]
@@ -113,11 +113,12 @@ struct PairMatrixTests {
   }
 }
 
-/// Authors that act without knowing of each other, and readers that get it in every order.
+/// Authors that act without knowing of each other, and readers that get their operations in every
+/// order.
 private struct Meeting {
   typealias Action = @Sendable (Workspace, PairMatrix.Author) -> [Command]
 
-  /// At most so many orders of delivery a meeting; all where there are fewer.
+  /// The maximum number of delivery orders of a meeting; all are used if there are fewer.
   private static let ordersMax = 24
 
   private static let base: TestDevice = {
@@ -132,11 +133,11 @@ private struct Meeting {
 
   private var known: [Operation] = Meeting.base.made
   private var concurrent: [[Operation]] = []
-  /// The same by author and action.
+  /// The same operations, by author and action.
   private var actionsMade: [[[Operation]]] = []
   private var devices: [TestDevice] = []
   private let reader: Workspace
-  /// In how many orders `verify` delivered what was made.
+  /// The number of orders in which `verify` delivered the operations.
   private(set) var orderCount = 0
 
   init(replicas: [UInt64], authors: [[Action]]) throws {
@@ -150,7 +151,7 @@ private struct Meeting {
       for action in actions {
         let before = device.made.count
         for command in action(device.workspace, PairMatrix.Author(number: index)) {
-          // Refused where the author's own earlier action took away what this one works on.
+          // Refused if the author's own earlier action removed what this one needs.
           _ = try? device.perform(command)
         }
         parts.append(Array(device.made.dropFirst(before)))
@@ -193,8 +194,8 @@ private struct Meeting {
     return expected
   }
 
-  /// All orders that keep each author's own, and all that do not where four operations or fewer
-  /// meet. Beyond the limit: all orders of whole actions that keep each author's own, and samples.
+  /// All orders that keep each author's own order; with up to four operations, all other orders,
+  /// too. Beyond the limit: all such orders of whole actions, and samples.
   private func orders() -> [[Operation]] {
     let operations = concurrent.flatMap { $0 }
     if operations.count <= 4 { return Permutations.all(of: operations) }

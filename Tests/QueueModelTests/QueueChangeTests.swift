@@ -3,7 +3,7 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// Change events: as few steps as can be, and a mirror that follows them equals the view.
+/// Change events: the fewest steps, and a mirror that follows them equals the view.
 struct QueueChangeTests {
   private struct Item: PositionedView {
     var id: Int
@@ -21,7 +21,7 @@ struct QueueChangeTests {
     return mirror
   }
 
-  /// Every pair of lists over four items: right, and with the fewest steps.
+  /// Every pair of lists over four items: correct, and with the fewest steps.
   @Test func allSmallChangesAreRightAndMinimal() {
     let lists = (0..<16).flatMap { mask in
       Permutations.all(of: (0..<4).filter { mask & 1 << $0 != 0 })
@@ -45,7 +45,7 @@ struct QueueChangeTests {
     #expect(steps.count == fewestSteps(from: old, to: new), "seed \(seed)")
   }
 
-  /// Removals and insertions are given; of the rest, all but a longest common order must move.
+  /// Removals and insertions are fixed; of the rest, all but a longest common order must move.
   private func fewestSteps(from old: [Int], to new: [Int]) -> Int {
     let kept = old.filter(new.contains).compactMap { new.firstIndex(of: $0) }
     var longest = Array(repeating: 1, count: kept.count)
@@ -80,7 +80,7 @@ struct QueueChangeTests {
   }
 }
 
-/// What observers of a whole workspace are told. The random runs follow mirrors too.
+/// The changes that observers of a whole workspace receive. The random runs follow mirrors, too.
 struct ChangeTrackerTests {
   @Test func aSendTellsOfTheMessageTheSessionAndTheThread() throws {
     var device = TestDevice(1)

@@ -3,8 +3,8 @@ import Testing
 
 /// Seeded histories whose states are joined in pairs and triples.
 ///
-/// `COSPOOL_SEEDS=2500` joins 20,000 pairs and 10,000 triples, `COSPOOL_SEED=s` those of one seed
-/// again.
+/// `COSPOOL_SEEDS=2500` joins 20,000 pairs and 10,000 triples; `COSPOOL_SEED=s` repeats those of
+/// one seed.
 struct RandomJoinTests {
   @Test(arguments: TestSeeds.list(standard: 40))
   func joinedStatesAreThoseOfTheUnion(seed: UInt64) throws {
@@ -13,7 +13,7 @@ struct RandomJoinTests {
     #expect(run.pairs == 8 && run.triples == 4)
   }
 
-  /// Pairs of which one includes the other would show little.
+  /// A pair in which one state includes the other would show little.
   @Test func mostPairsHaveDiverged() throws {
     var (pairs, diverged) = (0, 0)
     for seed in 1...20 as ClosedRange<UInt64> {

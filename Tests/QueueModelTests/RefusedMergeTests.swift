@@ -3,7 +3,7 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// A merge that is refused half way leaves the state as it was, whatever it had changed by then.
+/// A merge that is refused halfway leaves the state as it was, whatever it had changed before.
 struct RefusedMergeTests {
   @Test(arguments: TestSeeds.list(standard: 12, from: 4_701))
   func aRefusedMergeLeavesNothingBehind(seed: UInt64) throws {
@@ -29,7 +29,7 @@ struct RefusedMergeTests {
     }
   }
 
-  /// The batch with an operation behind it that is refused.
+  /// The batch, followed by an operation that is refused.
   private func checkRefusal(
     of batch: [Operation], by workspace: Workspace, _ place: String
   ) throws {
@@ -42,7 +42,7 @@ struct RefusedMergeTests {
   private func checkRefusal(
     of batch: [Operation], naming session: OperationID?, by before: Workspace, _ place: String
   ) throws {
-    // An insertion into what is no text, at once or with what it names.
+    // An insertion into something that is not a text, at once or together with what it names.
     guard let reference = session ?? before.origin(ofAnySession: batch) else { return }
     let wrong = Operation(
       id: OperationID(replica: ReplicaID(rawValue: 77), seq: 1),
@@ -55,7 +55,7 @@ struct RefusedMergeTests {
     #expect(workspace.pendingOperations == before.pendingOperations, "\(place)")
     #expect(workspace.latestStamp == before.latestStamp, "\(place)")
     try workspace.checkInvariants()
-    // It goes on as if nothing had been.
+    // It continues as if nothing had happened.
     var other = before
     _ = try workspace.merge(batch)
     _ = try other.merge(batch)

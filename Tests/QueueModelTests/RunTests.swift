@@ -4,7 +4,7 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// Attempts to run messages: what hosts report, what people decide, and what both do to the queue.
+/// Attempts to run messages: what hosts report, what users decide, and the effects on the queue.
 struct RunTests {
   private func device(sending count: UInt64) throws -> TestDevice {
     var device = TestDevice(1)
@@ -50,7 +50,7 @@ struct RunTests {
     #expect(message.lastError == "exit code 3")
   }
 
-  /// Its slot stays where it was, which says nothing of its neighbours in front.
+  /// Its slot stays in its place, whatever is in front of it.
   @Test(arguments: [MoveTarget.position(2), .after(.numbered(4)), .before(.numbered(1))])
   func aMessageIsMovedBehindOneThatStandsInFront(target: MoveTarget) throws {
     var device = try device(sending: 4)
@@ -61,7 +61,8 @@ struct RunTests {
     #expect(outcome.notice == .moved(position: 2))
   }
 
-  /// What was tried stands in front whatever its priority, and so is moved among its like.
+  /// A message that was tried is in front whatever its priority, and is moved among others that
+  /// were tried.
   @Test func messagesThatWereTriedAreMovedAmongEachOther() throws {
     var device = try device(sending: 3)
     for number in UInt64(1)...2 {
@@ -84,7 +85,7 @@ struct RunTests {
     #expect(throws: QueueError.messageNotFailed(id: MessageID.numbered(2).description)) {
       try device.perform(.retry(.numbered(2)))
     }
-    // The decision was about the first attempt; the second one fails anew.
+    // The decision was about the first attempt; the second one fails, too.
     try device.perform(.reportRun(.numbered(2), run(.failed, attempt: 2)))
     #expect(device.workspace.status(2) == .failed)
   }
@@ -208,7 +209,7 @@ struct RunTests {
   }
 }
 
-/// Decisions about attempts, as they are stored.
+/// The stored form of decisions about attempts.
 struct ResolutionTests {
   private func device() throws -> TestDevice {
     var device = TestDevice(1)
@@ -241,10 +242,10 @@ struct ResolutionTests {
     #expect(device.workspace.status(1) == .skipped)
     try device.restoreFromSnapshot()
     #expect(device.workspace.status(1) == .skipped)
-    // What is decided since comes before it.
+    // A later decision counts before it.
     try device.perform(.restore(.numbered(1)))
     #expect(device.workspace.status(1) == .queued)
-    // An agent has had it, so that is not taken back.
+    // An agent has had it, so it cannot be undone.
     #expect(throws: QueueError.self) { try device.perform(.undo) }
     #expect(device.workspace.status(1) == .queued)
   }
@@ -270,7 +271,7 @@ struct ResolutionTests {
   }
 }
 
-/// The rows of the conflict table that speak of running messages; every row over all orders.
+/// The rows of the conflict table about running messages; each row in all orders.
 struct RunConflictTests {
   private func running(_ phases: [RunPhase]) -> ConflictScenario.Action {
     { device in
@@ -326,7 +327,8 @@ struct RunConflictTests {
     ) { #expect($0.workspace.status(1) == .skipped) }
   }
 
-  /// Whoever did not know of the latest attempt decided nothing about it, however late.
+  /// A decision made without knowing of the latest attempt does not affect it, no matter how late
+  /// it was made.
   @Test func ofDecisionsThatAboutTheLatestAttemptCounts() throws {
     try ConflictScenario.verify(
       setup: running([.failed]),

@@ -4,7 +4,8 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// One new text that two devices saved apart is that text, though its letters are there twice.
+/// If two devices saved one new text apart, the message has that text, though its letters are there
+/// twice.
 struct SameTextTests {
   private static let id = EditionTests.id
 
@@ -34,7 +35,7 @@ struct SameTextTests {
     #expect(try away.workspace.message(Self.id).content == texts[1])
   }
 
-  /// The letters are as they were, and become the text with the next change.
+  /// The letters stay, and become the text with the next change.
   @Test(arguments: rewrites)
   func itIsEditedAsItShows(_ texts: [String]) throws {
     var pair = try EditionTests.Pair(texts[0], texts[1], texts[1])
@@ -47,7 +48,7 @@ struct SameTextTests {
     #expect(try !pair.one.workspace.message(Self.id).isMerged)
   }
 
-  /// Who types in it counts the characters that show.
+  /// Typing in it counts the visible characters.
   @Test(arguments: rewrites)
   func itIsTypedInAsItShows(_ texts: [String]) throws {
     for deletes in [false, true] {
@@ -75,7 +76,7 @@ struct SameTextTests {
     }
   }
 
-  /// A third text waits beside it, and the one that two saved is one version.
+  /// A third text waits beside it, and the text that two devices saved is one version.
   @Test func anotherTextWaits() throws {
     var pair = try EditionTests.Pair("Use a file", "Use SQLite", "Use SQLite")
     var third = TestDevice(3, now: pair.one.now)

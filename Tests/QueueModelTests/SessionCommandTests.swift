@@ -65,7 +65,7 @@ struct SessionCommandTests {
     ] {
       #expect(throws: QueueError.sessionNotFound(id: "s")) { try device.perform(command) }
     }
-    // Sending brings it back, empty and running.
+    // A send restores it, empty and running.
     try device.perform(.send("two", as: 2, in: "s"))
     #expect(device.workspace.numbers("s") == [2])
     #expect(try device.workspace.messageQueue(.named("s")).paused == false)
@@ -80,7 +80,7 @@ struct SessionCommandTests {
     var queue = try device.workspace.messageQueue(.named("s"))
     #expect(queue.paused)
     #expect(queue.pauseReasons == ["rate limit"])
-    // A pause is a pause, also of a paused queue: a resume elsewhere has not seen this one.
+    // A pause counts even if the queue is already paused: a resume elsewhere has not seen this one.
     #expect(try device.perform(.pause(.named("s"), reason: "rate limit")).notice == .done)
     #expect(try device.workspace.messageQueue(.named("s")).pauseReasons == ["rate limit"])
     try device.perform(.pause(.named("s"), reason: nil))
@@ -111,7 +111,7 @@ struct SessionCommandTests {
     #expect(sessions.map(\.waiting) == [1, 1])
     #expect(sessions.map(\.threadPosition) == [1, 2])
     #expect(sessions.map(\.locked) == [true, true])
-    // S2-14, S2-15, S2-21: by default in no queue, at no place, not locked.
+    // S2-14, S2-15, S2-21: by default in no queue, without a place, not locked.
     try device.perform(.addSession(.named("c"), name: nil, project: nil))
     let fresh = try #require(device.workspace.session(.named("c")))
     #expect(fresh.threadPosition == nil && !fresh.locked)

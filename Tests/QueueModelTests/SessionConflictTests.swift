@@ -3,7 +3,7 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// The rows of the conflict table that speak of sessions and threads, over all delivery orders.
+/// The rows of the conflict table about sessions and threads, in all delivery orders.
 struct SessionConflictTests {
   private func threads(_ names: String...) -> ConflictScenario.Action {
     { device in
@@ -283,8 +283,8 @@ struct SessionConflictTests {
     ) { #expect(Set($0.workspace.threadNames) == ["x", "y", "z"]) }
   }
 
-  /// Two spellings of one word are two sessions: were they one, devices would keep one spelling
-  /// or the other, depending on the order of arrival.
+  /// Two spellings of one word are two sessions. If they were one, the order of arrival would
+  /// decide which spelling a device keeps.
   @Test func canonicalEquivalentsAreTwoSessions() throws {
     try ConflictScenario.verify(
       setup: { _ in },

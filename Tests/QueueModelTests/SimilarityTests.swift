@@ -22,7 +22,8 @@ struct SimilarityTests {
   }
 
   @Test func theDistanceIsWhatASlowCountSays() {
-    // All words of up to four letters of two, against the definition without any shortcut.
+    // All words of up to four letters, of two different letters, compared with the plain
+    // definition.
     var words: [[Unicode.Scalar]] = [[]]
     for length in 0..<4 {
       words += words.filter { $0.count == length }.flatMap { [$0 + ["a"], $0 + ["b"]] }

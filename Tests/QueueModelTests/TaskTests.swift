@@ -3,7 +3,7 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// What hosts say of their agents, and what that does to the session's thread.
+/// Hosts' reports about their agents, and their effects on the session's thread.
 struct TaskTests {
   private let request = ApprovalRequest(
     id: RequestID(high: 1, low: 2), toolName: "Bash", summary: "make test",
@@ -40,7 +40,7 @@ struct TaskTests {
     }
   }
 
-  /// A device whose task came into a state on a legal way.
+  /// A device whose task reached a state by allowed steps.
   private func device(in kind: TaskStatus.Kind) throws -> TestDevice {
     var device = try device()
     if kind != .idle { try device.perform(report(.processing(operation: nil))) }
@@ -59,7 +59,7 @@ struct TaskTests {
       .completed: [.processing, .idle], .error: [.processing, .idle],
     ]
     var device = try device(in: from)
-    // The same once more is no move; another one of its kind is.
+    // Repeating the same status is not a move; a different status of the same kind is.
     var next = status(to)
     if from == to, case .completed = next { next = .completed(.cancelled) }
     if from == to, case .error = next { next = .error(message: "again") }
@@ -133,7 +133,7 @@ struct TaskTests {
     #expect(isReady())
     try device.perform(report(.processing(operation: nil)))
     #expect(!isReady())
-    // Shown again by hand, it is not hidden by mere progress.
+    // After a user shows it again, progress alone does not hide it.
     try device.perform(.unlockThread(.named("s")))
     try device.perform(report(.processing(operation: "Bash")))
     #expect(isReady())
@@ -161,7 +161,7 @@ struct TaskTests {
     let details = try #require(request.details)
     let mark = try #require(details.firstIndex(of: "…"))
     #expect(request.isCut && long.utf8.starts(with: details[..<mark].utf8))
-    // A short one leaves the further registers behind, and they mean nothing any more.
+    // A short text leaves the further registers unchanged, but they no longer count.
     try device.perform(report(.processing(operation: "Bash")))
     try other.merge(device.made)
     #expect(other.workspace.task(of: .named("s"))?.status == .processing(operation: "Bash"))
@@ -188,7 +188,7 @@ struct TaskTests {
     #expect(other.workspace.task(of: .named("s")) == nil)
   }
 
-  /// What failed did not complete, in no place where people read.
+  /// No text for people calls a failed task completed.
   @Test func theHistoryOfAFailedTaskDoesNotSayCompleted() throws {
     var device = try device()
     for (result, description) in [

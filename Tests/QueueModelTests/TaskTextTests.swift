@@ -84,7 +84,7 @@ struct TaskTextTests {
         text += generator.chance(80) ? "\n" : ""
       }
       let read = TaskText(text: text)
-      // What was read can be written, and then says the same.
+      // A text that was read can be written again without a change.
       #expect(TaskText(text: read.text) == TaskText(text: TaskText(text: read.text).text))
     }
   }
@@ -144,14 +144,15 @@ struct TaskTextTests {
     var joined = ""
     for case .text(let piece) in text.pieces { joined += piece }
     let read = TaskText(text: joined)
-    // All that may be shown fits, however much there is to escape.
+    // Everything that may be shown fits, no matter how many characters are escaped.
     #expect(joined == text.text && read.moreRequests == 4)
     #expect(read.requests.map(\.id) == text.requests.prefix(Limits.taskRequestsMax).map(\.id))
     #expect(read.requests.map(\.isCut) == [true, false] + Array(repeating: true, count: 6))
     #expect(read.alsoAwaits.first == .approval(short))
   }
 
-  /// What a yes names goes along wherever a request stands, and what a person reads is put together of it.
+  /// A request carries the digest that an approval names, and the text that a user reads is made
+  /// from the same parts.
   @Test func aRequestKeepsItsDigest() throws {
     let digest = ContentHash(bytes: Array(repeating: 0xAB, count: 32))
     let requests = (1...2).map {
@@ -170,7 +171,7 @@ struct TaskTextTests {
     let whole = try #require(requests[1].whole("t\ns\n\nx\ny"))
     #expect((whole.toolName, whole.summary, whole.details) == ("t", "s", "\nx\ny"))
     #expect(requests[1].whole("t\ns") == nil)
-    // No host makes a text with this: what a device shows would not have the digest.
+    // No host makes such a text: the text that a device shows would not match the digest.
     #expect(requests[1].whole("t\rx\ns\nd") == nil)
     #expect(requests[1].whole("t\ns\r\nd") == nil)
     let long = try #require(

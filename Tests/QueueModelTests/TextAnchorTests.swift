@@ -4,7 +4,7 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// Typing at offsets, and places that stay where they are while others type.
+/// Typing at offsets, and places that stay while others type.
 struct TextAnchorTests {
   private func device(_ text: String) throws -> TestDevice {
     var device = TestDevice(1)
@@ -77,7 +77,7 @@ struct TextAnchorTests {
     try device.perform(.insertText(.numbered(1), at: 0, text: "zero "))
     #expect(try shown(device).offset(of: front) == 9)
     #expect(try shown(device).offset(of: back) == 13)
-    // Both scalars go: the place is where they stood.
+    // Both scalars are deleted: the place is where they were.
     try device.perform(.deleteText(.numbered(1), 7..<15))
     #expect(try text(device) == "zero onree")
     #expect(try shown(device).offset(of: front) == 7)
@@ -149,7 +149,7 @@ struct TextAnchorTests {
     try two.merge(one.made)
     for _ in 0..<12 {
       let count = try text(one).unicodeScalars.count
-      // The marker is typed and the anchors put on both of its sides.
+      // The marker is typed, and anchors are made on both of its sides.
       let place = generator.below(count + 1)
       let marker = Character(Unicode.Scalar(UInt8(0x30 + generator.below(10))))
       try one.perform(.insertText(.numbered(1), at: place, text: String(marker)))

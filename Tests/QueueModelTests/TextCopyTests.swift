@@ -4,8 +4,8 @@ import Testing
 @testable import QueueModel
 @testable import SequenceCRDT
 
-/// A command changes texts and queues where they lie: while somebody else held on to one, each change
-/// of a command would copy it.
+/// A command changes texts and queues in place: with a second reference, each change of a command
+/// would copy them.
 struct TextCopyTests {
   private static let id = MessageID.numbered(1)
 
@@ -41,7 +41,7 @@ struct TextCopyTests {
   ])
   func aCommandDoesNotCopyTheText(command: Command) throws {
     var device = try device()
-    // A weak reference: it goes with the storage that a copy took the place of.
+    // A weak reference: it ends with the storage that a copy replaced.
     weak let storage = try textStorage(device)
     for step in [command, .undo, .redo] {
       try device.perform(step)

@@ -27,7 +27,7 @@ struct ThreadBatchTests {
     #expect(device.workspace.threadNames == ["d", "c", "b", "e", "a"])
     #expect(
       try device.perform(.moveThreads(sessions("d", "c"), to: .position(1))).notice == .unchanged)
-    // Behind the last place they can have together, they end up there.
+    // A position behind the last possible one for all of them puts them at that last one.
     try device.perform(.moveThreads(sessions("d", "c"), to: .position(5)))
     #expect(device.workspace.threadNames == ["b", "e", "a", "d", "c"])
     try device.perform(.undo)
@@ -64,7 +64,8 @@ struct ThreadBatchTests {
     #expect(device.workspace.threadQueue().ready.map(\.position) == [2, 3])
     let before = device.workspace.threadQueue().threads[1].queuedAt
     device.now += 1_000
-    // Added again: to the end, with a new time; who is worked on stays locked.
+    // If they are added again, they go to the end, with a new time; a thread that an agent works on
+    // stays locked.
     try device.perform(.addThreads(sessions("a", "c")))
     #expect(device.workspace.threadNames == ["b", "a", "c"])
     #expect(device.workspace.threadQueue().threads.map(\.locked) == [false, true, false])
@@ -129,7 +130,7 @@ struct ThreadBatchTests {
     }
     try device.perform(.unlockThread(.named("b")))
     try device.perform(.unlockThread(.named("d")))
-    // The times between a removal or an addition by hand and what follows are no reviews.
+    // The times after a removal, or an addition by hand, do not count as reviews.
     try device.perform(.removeThreads(sessions("c")))
     let history = Array(device.workspace.history(of: device.made).reversed())
     let numbers = ThreadStatistics(of: device.workspace.threadQueue(), history: history)
@@ -140,7 +141,7 @@ struct ThreadBatchTests {
     #expect(numbers.reviews == 3)
     #expect(numbers.reviewMilliseconds == 4 * minute)
     #expect(numbers.estimateMilliseconds == 8 * minute)
-    // The latest four sends hold one review, too few to tell.
+    // The latest four sends contain one review, which is too few.
     let sends = history.filter { $0.action.name == "queued" }
     let fewer = ThreadStatistics(
       of: device.workspace.threadQueue(), history: Array(sends.prefix(4)))

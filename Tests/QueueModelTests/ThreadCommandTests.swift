@@ -23,7 +23,7 @@ struct ThreadCommandTests {
       })
   }
 
-  // S2-29, S2-59, S2-60: the first gets 1, each next one more.
+  // S2-29, S2-59, S2-60: the first gets 1, each further one 1 more.
   @Test func sendingPutsThreadsAtTheEnd() throws {
     let device = try device("a", "b", "c")
     #expect(positions(device) == ["a": 1, "b": 2, "c": 3])
@@ -75,14 +75,14 @@ struct ThreadCommandTests {
     #expect(device.workspace.threadQueue().ready == [])
     #expect(try device.perform(.unlockThread(.named("b"))).notice == .done)
     #expect(device.workspace.threadQueue().ready.map(\.session.rawValue) == ["b"])
-    // S2-34: hidden ones count.
+    // S2-34: hidden threads count.
     #expect(device.workspace.threadQueue().ready.map(\.position) == [2])
     #expect(try device.perform(.unlockThread(.named("b"))).notice == .unchanged)
     try device.perform(.send("again", as: 9, in: "b"))
     #expect(device.workspace.threadQueue().ready == [])
   }
 
-  // S2-45, S2-57: switched off, a send leaves the queue alone; nothing is forgotten.
+  // S2-45, S2-57: if the queue is off, a send leaves it alone; nothing is forgotten.
   @Test func aSendWithTheQueueSwitchedOffLeavesItAlone() throws {
     var device = try device("a", "b")
     let before = device.workspace.threadQueue()
@@ -178,7 +178,7 @@ struct ThreadCommandTests {
     var device = try device("a", "b", "c")
     try device.perform(.deleteSession(.named("b")))
     #expect(positions(device) == ["a": 1, "c": 2])
-    // It comes back empty, and at the end once something is sent.
+    // It comes back empty, and is at the end after the next send.
     try device.perform(.addSession(.named("b"), name: nil, project: nil))
     #expect(device.workspace.threadNames == ["a", "c"])
     try device.perform(.send("new", as: 9, in: "b"))

@@ -3,7 +3,7 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// The log names edits of users, and not what devices tidy up by themselves.
+/// The log names edits of users, and not changes that devices make by themselves.
 @Suite struct TidiedLettersTests {
   private static let id = EditionTests.id
 
@@ -13,7 +13,7 @@ import Testing
     }
   }
 
-  /// Two saved one text, whose letters are there twice until its agent starts.
+  /// Two devices saved one text, whose letters are there twice until its agent starts.
   @Test func whatAnAgentGetsIsNoEditOfItsHost() throws {
     var pair = try EditionTests.Pair("Bump", "Bump to 2.0", "Bump to 2.0")
     let run = Run(token: 1, attempt: 1, phase: .dispatched, milliseconds: pair.one.now)
@@ -34,7 +34,7 @@ import Testing
     }
     #expect(try device.workspace.message(Self.id).content.isEmpty)
     #expect(edits(outcome.operations, device).isEmpty)
-    // What its user did is still there.
+    // The edits of its user are still there.
     #expect(edits(edit.operations, device).count == 1)
     #expect(edits(shorter.operations, device).count == 1)
   }

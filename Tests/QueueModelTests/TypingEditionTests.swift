@@ -3,8 +3,8 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// Every stretch of typing ends with an edition: what is typed where its person does not see the others waits
-/// for a look as what is saved does, and what is typed together does not.
+/// Every stretch of typing ends with an edition. Text that is typed without seeing the others'
+/// waits for a check, like a save; text that is typed together does not.
 struct TypingEditionTests {
   static let id = MessageID.numbered(1)
 
@@ -12,7 +12,7 @@ struct TypingEditionTests {
   struct Pair {
     var one = TestDevice(1)
     var other: TestDevice
-    /// Operations of each that the other one has got.
+    /// How many operations of each the other one has.
     private var passed = (0, 0)
 
     init(_ text: String = "Deploy", saved: String? = nil) throws {
@@ -24,7 +24,7 @@ struct TypingEditionTests {
       #expect(one.startable == id && other.startable == id)
     }
 
-    /// Both are connected to each other, from now on.
+    /// From now on, both are connected to each other.
     mutating func connect() { (one.connection, other.connection) = (1, 1) }
 
     mutating func meet() throws {
@@ -48,7 +48,7 @@ struct TypingEditionTests {
     }
   }
 
-  // MARK: - Apart and together
+  // MARK: - Offline and together
 
   @Test func typingOfflineAndAnEditAreMarked() throws {
     for saved in [nil, "Deploy it"] {
@@ -56,12 +56,12 @@ struct TypingEditionTests {
       let base = saved ?? "Deploy"
       try pair.one.type(" on Monday")
       try pair.other.perform(.edit(Self.id, content: base + " to staging", base: nil))
-      // What was typed apart is ended before it is sent.
+      // A stretch that was typed offline ends before it is sent.
       try pair.one.endTyping()
       try pair.meet()
       let content = try pair.one.message.content
       try pair.expect(content, versions: [base + " on Monday", base + " to staging"])
-      // Looked at, it starts.
+      // After a check, it starts.
       try pair.other.perform(.edit(Self.id, content: base + " on Monday", base: nil))
       try pair.meet()
       try pair.expect(base + " on Monday", versions: [])
@@ -79,7 +79,7 @@ struct TypingEditionTests {
       pair.one.message.content, versions: ["Deploy it now", "Deploy it later"])
   }
 
-  /// They see each other's letters, so they go on merging letter by letter, whoever ends first.
+  /// They see each other's letters, so these merge letter by letter, whichever device ends first.
   @Test(arguments: [true, false])
   func typingTogetherIsNotMarked(theOneEndsFirst: Bool) throws {
     var pair = try Pair(saved: "Deploy")
@@ -104,7 +104,7 @@ struct TypingEditionTests {
     #expect(try pair.one.workspace.editBase(Self.id).editionCount == 1)
   }
 
-  /// Two pauses at the same moment: both editions hold all letters, and there is nothing to look at.
+  /// Two pauses at the same moment: both editions hold all letters, and there is nothing to check.
   @Test func twoPausesAtOnceAreNotMarked() throws {
     var pair = try Pair()
     pair.connect()
@@ -115,14 +115,15 @@ struct TypingEditionTests {
     try pair.other.endTyping()
     try pair.meet()
     try pair.expect("Please: Deploy now", versions: [])
-    // Nor is what is typed on.
+    // Further typing needs no check.
     try pair.one.type("!")
     try pair.one.endTyping()
     try pair.meet()
     try pair.expect("Please: Deploy now!", versions: [])
   }
 
-  /// A save that comes while somebody types connected is seen; one that comes behind the pause is not known.
+  /// A save that arrives while a connected user types is seen; a save that arrives after the pause
+  /// is not known.
   @Test(arguments: [true, false])
   func anEditMeetsTypingThatIsConnected(isDuring: Bool) throws {
     var pair = try Pair(saved: "Deploy it")
@@ -137,7 +138,7 @@ struct TypingEditionTests {
       versions: isDuring ? [] : ["Deploy it to staging", "Deploy it now"])
   }
 
-  /// Whoever was apart for one letter of a stretch has not seen what came meanwhile.
+  /// A user who was offline for one letter of a stretch has not seen what arrived meanwhile.
   @Test(arguments: [[1, nil], [nil, 1], [1, 2]] as [[UInt64?]])
   func aStretchThatWasApartOnceClearsWhatItSaw(_ connections: [UInt64?]) throws {
     var pair = try Pair(saved: "Deploy it")
@@ -156,7 +157,7 @@ struct TypingEditionTests {
 
   // MARK: - Where a stretch ends
 
-  /// A pause, a command, or another text; not the next letter.
+  /// A stretch ends with a pause, a command or a different text; not with the next letter.
   @Test func anotherCommandEndsAStretch() throws {
     var one = TestDevice(1)
     try one.perform(.send("a", as: 1, in: "s"))
@@ -175,14 +176,14 @@ struct TypingEditionTests {
     try one.perform(.edit(Self.id, content: "abcdef", base: nil))
     #expect(one.editionNotes == ["abc", "xb", "abcd", "abcde", "abcdef"])
     #expect(try one.workspace.editBase(Self.id).editionCount == 1)
-    // There is nothing more to end.
+    // Nothing is open, so nothing ends.
     try one.endTyping()
     #expect(one.editionNotes.count == 5)
-    // What is refused ends nothing.
+    // A refused command ends nothing.
     try one.type("g")
     #expect(throws: QueueError.self) { try one.perform(.cancel([.numbered(9)])) }
     #expect(one.editionNotes.count == 5 && one.history.openTyping != nil)
-    // Nor does what no person did.
+    // A change that no user made ends nothing.
     var context = CommandContext(
       replica: one.replica, stamp: one.workspace.latestStamp, recordsUndo: false)
     context.connection = nil
@@ -191,7 +192,7 @@ struct TypingEditionTests {
     #expect(history.openTyping != nil)
   }
 
-  /// Somebody who never pauses has a version a minute, and one behind so many characters.
+  /// A user who never pauses gets a version each minute, and one after a number of characters.
   @Test(arguments: [1, 40])
   func typingWithoutAPauseIsSavedNowAndThen(atOnce: Int) throws {
     var one = TestDevice(1)
@@ -211,7 +212,7 @@ struct TypingEditionTests {
     #expect(one.liveEditions.count == 1)
   }
 
-  /// A process that ended in the middle of a stretch is followed by one that ends it.
+  /// If a process ends in the middle of a stretch, the next one ends the stretch.
   @Test func aCrashInAStretchIsMarked() throws {
     for sendsBefore in [false, true] {
       var pair = try Pair(saved: "Deploy it")
@@ -235,7 +236,7 @@ struct TypingEditionTests {
     }
   }
 
-  /// Who types in a merged text has looked at it.
+  /// A user who types in a merged text has checked it.
   @Test func typingInAMergedTextSettlesIt() throws {
     var pair = try Pair("Use a file")
     try pair.one.perform(.edit(Self.id, content: "Use SQLite", base: nil))
@@ -252,8 +253,8 @@ struct TypingEditionTests {
     #expect(pair.one.startable == nil && pair.other.startable == nil)
   }
 
-  /// What is done gets an edition, since the letters may have come too late; what is forgotten gets none, and
-  /// the stretch is over all the same.
+  /// A finished message gets an edition, since the letters may be too late. A forgotten message
+  /// gets none, but the stretch still ends.
   @Test(arguments: [false, true])
   func whatIsForgottenGetsNoEdition(isForgotten: Bool) throws {
     var one = TestDevice(1)
@@ -277,7 +278,7 @@ struct TypingEditionTests {
 
   // MARK: - Undo
 
-  /// An undo of typing is an edition as well, and takes that of the typing back.
+  /// An undo of typing adds an edition, too, and clears that of the typing.
   @Test(arguments: [true, false])
   func undoneTypingMeetsAnEdit(hasPaused: Bool) throws {
     var pair = try Pair()
@@ -290,7 +291,7 @@ struct TypingEditionTests {
     try pair.expect("Deploy to staging", versions: ["Deploy", "Deploy to staging"])
   }
 
-  /// More than one change of undo belongs to a long stretch; what is left of it is a version.
+  /// A long stretch has more than one undo change; the rest of it is a version.
   @Test(arguments: [nil, "Deploy"] as [String?])
   func theRestOfALongStretchIsAVersion(saved: String?) throws {
     var one = TestDevice(1)
@@ -312,8 +313,8 @@ struct TypingEditionTests {
     #expect(one.liveEditions.count == 1)
   }
 
-  /// Others who type along keep the changes of undo apart; the edition comes with the last, and the ones before
-  /// are undone with one of their own.
+  /// Others' typing keeps the undo changes apart. The last one has the edition, and undoing an
+  /// earlier one adds an edition of its own.
   @Test func everyUndoOfAStretchIsAnEdition() throws {
     var pair = try Pair("Deploy")
     pair.connect()

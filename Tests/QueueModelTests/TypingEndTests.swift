@@ -4,7 +4,8 @@ import Testing
 
 @testable import QueueModel
 
-/// A command ends the typing before it in place. It comes to what a copy would: both changed, or neither.
+/// A command ends the typing before it in place. The result is the same as on a copy: either both
+/// change, or neither.
 struct TypingEndTests {
   @Test(arguments: TestSeeds.list(standard: 10, from: 4_801))
   func aCommandThatComesToNothingLeavesTypingOpen(seed: UInt64) throws {
@@ -21,7 +22,7 @@ struct TypingEndTests {
       if generator.chance(50), let session = workspace.sessions().first,
         let message = generator.pick(workspace.effectiveOrder(of: session.id))
       {
-        // Two letters in a row, as a rule.
+        // Usually two letters in a row.
         typed = generator.chance(70) && workspace.isTypable(typed) ? typed : message
         command = .insertText(typed, at: generator.below(2), text: "x")
       }

@@ -4,8 +4,8 @@ import Testing
 @testable import QueueModel
 @testable import SequenceCRDT
 
-/// Letters typed one behind the other are one change. Most are at its end, which is found without taking the
-/// text apart; what comes of it is what comes of any two changes.
+/// Letters typed one after the other are one change. Most are typed at its end, which is found
+/// without analysing the text. The result is the same as for any two changes.
 struct TypingJoinTests {
   private static let id = MessageID.numbered(1)
   private static let letters = ["a", "b", "é", "😀", "e\u{301}", "\n", "\r\n", "two words"]
@@ -19,7 +19,7 @@ struct TypingJoinTests {
     var (joined, apart) = (0, 0)
     for step in 0..<300 {
       let count = try #require(content(device)).sequence.visibleCount
-      // Mostly at the end of what was typed before.
+      // Usually at the end of what was typed before.
       let end = whole.map { min($0.offset + $0.text.unicodeScalars.count, count) } ?? 0
       let place = generator.chance(75) ? end : generator.below(count + 1)
       let insert = generator.chance(65) || place == 0
@@ -51,7 +51,7 @@ struct TypingJoinTests {
     device.workspace.messageStates[TypingJoinTests.id]?.primary?.content
   }
 
-  /// The same by taking the text back scalar by scalar.
+  /// The same result, by undoing the text scalar by scalar.
   private func replaced(
     _ first: TextReversal, by later: TextReversal, in text: TextContent
   ) -> TextReversal? {
@@ -79,7 +79,7 @@ struct TypingJoinTests {
       of: text, first.content, in: start..<end, old: String(String.UnicodeScalarView(shown)))
   }
 
-  /// A label has the first line of a text, in whatever way lines end.
+  /// A label has the first line of a text, whatever the line ends are.
   @Test(arguments: TestSeeds.list(standard: 10, from: 4_951))
   func aLabelHasTheFirstLine(seed: UInt64) throws {
     var generator = SeededGenerator(seed: seed)

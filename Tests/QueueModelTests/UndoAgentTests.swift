@@ -3,7 +3,8 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// Undo and what agents have, have had, or could get: nothing starts, stops or goes by it.
+/// Undo of messages that agents have, have had or could get: nothing starts, stops or disappears by
+/// it.
 struct UndoAgentTests {
   private static let host = DeviceID(high: 0xD, low: 1)
 
@@ -51,7 +52,7 @@ struct UndoAgentTests {
     #expect(throws: QueueError.notUndoable(label, obstacle)) { try device.perform(.undo) }
     #expect(device.workspace.image() == before)
     #expect(device.workspace.next(of: device.history, isUndone: false)?.obstacle == obstacle)
-    // It stays in front until it is over, or the person says so.
+    // It stays the next change to undo until the agent has ended, or the user skips it.
     #expect(throws: QueueError.notUndoable(label, obstacle)) { try device.perform(.undo) }
     #expect(try device.perform(.undo(change: nil, skip: true)).notice == .skipped(label))
     #expect(device.history.undoLabel?.kind == .hosted)
@@ -66,7 +67,8 @@ struct UndoAgentTests {
       #expect(try obstacle(to: .undo, on: &device).code == "ended")
       #expect(device.workspace.status(1) == .queued)
     }
-    // What is shown, what undo does and what is skipped is one and the same.
+    // The change that is shown, the one that undo takes back and the one that is skipped are the
+    // same.
     let next = try #require(device.workspace.next(of: device.history, isUndone: false))
     #expect(next.label.message == .numbered(2) && next.obstacle?.code == "ended")
     #expect(try device.perform(.undo(change: nil, skip: true)).notice == .skipped(next.label))
@@ -87,7 +89,7 @@ struct UndoAgentTests {
     return .overtaken(remedy: nil)
   }
 
-  /// A cancelled message that had failed comes back by a command; what was done before stays.
+  /// A command restores a cancelled message that had failed; earlier results stay.
   @Test func aCancelOfWhatFailedNamesItsRestore() throws {
     var device = try device(messages: 2)
     try report(.running, of: 1, on: &device)
@@ -100,7 +102,7 @@ struct UndoAgentTests {
     try device.perform(.restore(.numbered(1)))
   }
 
-  /// Where nothing else is left, the latest is named.
+  /// If nothing else is left, the latest is named.
   @Test func aSessionWithHistoryStays() throws {
     var device = TestDevice(1)
     try device.perform(.send("text", as: 1, in: "s"))
@@ -132,7 +134,7 @@ struct UndoAgentTests {
       guard outcome.operations.contains(made[end]) else { continue }
       #expect(peer.workspace.startable(in: .named("s")) == nil)
     }
-    // A redo cancels it again, and the pause goes with it.
+    // A redo cancels it again and removes the pause.
     let redone = try #require(try device.perform(.redo).notice.undoResult)
     #expect(redone.paused == [] && !isPaused(device))
     #expect(device.workspace.status(1) == .cancelled)
@@ -169,7 +171,7 @@ struct UndoAgentTests {
     #expect(startable(resumed) == nil)
   }
 
-  /// What comes back behind others would start in its turn.
+  /// A message that is restored behind others would start in its turn.
   @Test func whatComesBackBehindOthersWaits() throws {
     var device = try device(messages: 3)
     try device.perform(.cancel([.numbered(3)]))
@@ -197,7 +199,7 @@ struct UndoAgentTests {
     #expect(device.workspace.status(1) == .cancelled)
     #expect(device.workspace.numbers("s") == [2, 3])
     #expect(startable(device) == nil)
-    // A session with history is not taken away again.
+    // A session with history is not removed again.
     _ = try? device.perform(.redo)
     #expect(device.workspace.session(.named("s")) != nil)
   }
@@ -226,7 +228,7 @@ struct UndoAgentTests {
     #expect(startable(device) == nil)
   }
 
-  /// The next in the queue goes on in its turn.
+  /// The next message in the queue starts in its turn.
   @Test func anUndoneSendLetsTheNextGoOn() throws {
     var device = try device()
     var other = TestDevice(2, now: device.now)
@@ -241,7 +243,7 @@ struct UndoAgentTests {
     var device = try device()
     try device.perform(.setHost(.named("s"), nil))
     let label = UndoLabel(kind: .hosted, session: .named("s"))
-    // By its id, which stays what it is and is no other device's.
+    // Uses the id, which never changes and belongs to no other device.
     let obstacle = UndoObstacle.needsCommand("cospool session host s \(Self.host)")
     for _ in 0..<2 {
       #expect(throws: QueueError.notUndoable(label, obstacle)) { try device.perform(.undo) }
@@ -270,7 +272,7 @@ struct UndoAgentTests {
     func now(_ device: TestDevice) -> UndoObstacle? {
       device.workspace.next(of: device.history, isUndone: false)?.obstacle
     }
-    // What reverses it depends on what came of it.
+    // The command that reverses it depends on what has happened to it.
     func run(_ phase: RunPhase) throws {
       try device.perform(
         .reportRun(id, Run(token: 1, attempt: 2, phase: phase, milliseconds: device.now)))
@@ -286,7 +288,7 @@ struct UndoAgentTests {
     #expect(now(device) == .final(remedy: nil))
   }
 
-  /// A host that somebody else chose since is not named as what was before.
+  /// If another user has chosen a host since, the host before that is not named.
   @Test func aHostThatAnotherChoseStays() throws {
     var one = try device()
     var two = TestDevice(2, now: one.now + 10)
@@ -298,7 +300,8 @@ struct UndoAgentTests {
     #expect(next.label.kind == .hosted && next.obstacle == .overtaken(remedy: nil))
   }
 
-  /// A text that somebody else wrote is not cancelled by the way, nor by a yes to a question of before.
+  /// A text that another user wrote is not cancelled as a side effect, even after a yes to an
+  /// earlier question.
   @Test func aTextThatAnotherWroteStaysInTheQueue() throws {
     var one = try device()
     var two = TestDevice(2, now: one.now + 10)
@@ -317,7 +320,7 @@ struct UndoAgentTests {
     #expect(one.workspace.status(1) == .cancelled)
   }
 
-  /// An undo that was written says so, though the agent goes on.
+  /// An undo that was written reports that, though the agent continues.
   @Test func anUndoThatCameTooLateSaysSo() {
     let late = UndoObstacle.late(.numbered(1), "text 1", .named("s"))
     let text = QueueError.notUndoable(UndoLabel(kind: .sent, text: "text 1"), late).description
@@ -325,7 +328,7 @@ struct UndoAgentTests {
     #expect(late.command == "cospool queue stop -s s" && text.contains("cospool queue stop -s s"))
   }
 
-  /// What is shown before is what is done.
+  /// The preview shows what the undo does.
   @Test func whatWouldBePausedAndLeftIsShown() throws {
     var device = try device()
     try device.perform(.cancel([.numbered(1)]))
@@ -344,7 +347,7 @@ struct UndoAgentTests {
         == "cospool session host --none 'it'\\''s a b'")
   }
 
-  /// Who does not know of the host takes nothing away.
+  /// A device that does not know of the host removes nothing.
   @Test func aSessionThatGetsAHostElsewhereStays() throws {
     var one = TestDevice(1)
     try one.perform(.send("text", as: 1, in: "s"))
@@ -368,7 +371,7 @@ struct UndoAgentTests {
     let third = try #require(try device.perform(.setPriority(.numbered(1), .normal)).change)
     let undone = try device.perform(.undo(change: first, skip: false))
     #expect(device.workspace.session(.named("s"))?.name == "s")
-    // What the device itself wrote later is in the way.
+    // A later change of the device itself is an obstacle.
     let label = UndoLabel(
       kind: .prioritized, session: .named("s"), message: .numbered(1), text: "text 1")
     do {

@@ -3,12 +3,12 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// Undo and redo on a device that is apart from the others: whatever its own copy says of hosts, pauses and
-/// messages, nothing starts by them when the devices meet again.
+/// Undo and redo on an offline device: whatever its own copy says about hosts, pauses and messages,
+/// they start nothing when the devices synchronize again.
 struct UndoApartTests {
   private static let there = DeviceID(high: 0xD, low: 2)
 
-  /// Two devices that know a session, which the second one may host.
+  /// Two devices that know a session; the second one may be its host.
   private func pair(isHosted: Bool = true) throws -> (here: TestDevice, there: TestDevice) {
     var here = TestDevice(1)
     try here.perform(.addSession(.named("s"), name: nil, project: nil))
@@ -54,12 +54,12 @@ struct UndoApartTests {
         == .apart("cospool queue resume -s s"))
     try meet(&here, &there)
     #expect(startable(there) == nil)
-    // Together with the others it is as ever.
+    // While it is connected, undo works as usual.
     here.apart = nil
     #expect(try here.perform(.undo).notice.undoResult?.paused == [.named("s")])
   }
 
-  /// A resume that is done again.
+  /// A resume that is redone.
   @Test func aResumeIsNotDoneAgain() throws {
     var (here, there) = try pair()
     try here.perform(.pause(.named("s"), reason: nil))
@@ -91,12 +91,12 @@ struct UndoApartTests {
     try meet(&here, &there)
     #expect(there.workspace.status(1) == .queued)
     #expect(startable(there) == nil)
-    // The host may see the operations one by one.
+    // The host may receive the operations one by one.
     try there.perform(.resume(.named("s")))
     #expect(startable(there) == .numbered(1))
   }
 
-  /// 1 c: a send that is done again, in a session that came to be elsewhere.
+  /// 1 c: a send that is redone, in a session that was also added elsewhere.
   @Test func aSendThatIsDoneAgainWaits() throws {
     var here = TestDevice(1)
     try here.perform(.send("text", as: 1, in: "s"))
@@ -126,7 +126,7 @@ struct UndoApartTests {
     #expect(startable(there) == nil)
   }
 
-  /// 1 e: a message that failed elsewhere holds the next one up.
+  /// 1 e: a message that failed elsewhere blocks the next one.
   @Test func whatMayHaveFailedIsNotTakenOutOfTheWay() throws {
     var (here, there) = try pair()
     try here.perform(.send("fails", as: 1, in: "s"))
@@ -143,7 +143,7 @@ struct UndoApartTests {
     #expect(startable(there) == nil)
   }
 
-  /// What never left the device holds nothing up, and is undone without a pause.
+  /// A message that never left the device blocks nothing, and is undone without a pause.
   @Test func whatNeverLeftIsTakenBackAsEver() throws {
     var (here, there) = try pair()
     let sent = try here.perform(.send("mine", as: 1, in: "s"))
@@ -152,13 +152,13 @@ struct UndoApartTests {
         OperationRange(replica: $0.id.replica, first: $0.id.seq, last: $0.id.seq)
       })
     #expect(try here.perform(.undo).notice.undoResult?.paused == [])
-    // Once it comes back it could start.
+    // Once it is restored, it could start.
     #expect(try here.perform(.redo).notice.undoResult?.paused == [.named("s")])
     try meet(&here, &there)
     #expect(startable(there) == nil)
   }
 
-  /// A session that others may use by now is taken away by a plain command alone.
+  /// Only a direct command removes a session that others may use by now.
   @Test func aSessionIsNotTakenAway() throws {
     var (here, there) = try pair(isHosted: false)
     here.apart = Apartness()
@@ -189,7 +189,7 @@ struct UndoApartTests {
     }
   }
 
-  /// A text that two wrote waits for a look, whoever takes his own back.
+  /// A text that two users wrote waits for a check, whichever of them undoes an edit.
   @Test func whatIsMergedElsewhereGoesOnWaiting() throws {
     var (here, there) = try pair()
     try here.perform(.send("bump to 1.3", as: 1, in: "s"))
@@ -219,7 +219,7 @@ struct UndoApartTests {
     #expect(here.workspace.contents("s") == ["text"])
   }
 
-  /// Names that look like options stay names.
+  /// Names that look like options are treated as names.
   @Test func namesMayBeginWithAHyphen() throws {
     var device = TestDevice(1)
     try device.perform(.send("text", as: 1, in: "-rf"))
@@ -235,7 +235,7 @@ struct UndoApartTests {
     device.apart = nil
     try device.perform(.addSession(.named("=ls"), name: nil, project: nil))
     try device.perform(.setHost(.named("=ls"), Self.there))
-    // Some shells take a word that begins so for a program's path.
+    // Some shells treat a word that begins like this as a program's path.
     #expect(named() == "cospool session host --none '=ls'")
   }
 }

@@ -4,8 +4,8 @@ import Testing
 
 @testable import QueueModel
 
-/// What takes a command back, in bytes: nothing is lost, and bytes that anybody could have changed
-/// are refused or read, never more. Changes of real commands go through in `UndoHistoryTests`.
+/// The stored form of undo steps: nothing is lost, and tampered bytes are refused or read, without
+/// further harm. `UndoHistoryTests` covers changes of real commands.
 @Suite struct UndoCodingTests {
   private static let replica = ReplicaID(rawValue: 0x0102_0304_0506_0708)
   private static let other = ReplicaID(rawValue: .max)
@@ -14,7 +14,7 @@ import Testing
     OperationID(replica: replica, seq: seq)
   }
 
-  /// A change with every kind of step and every optional field, once there and once not.
+  /// A change with every kind of step and every optional field, once present and once absent.
   private static func fullChange() throws -> UndoEntry {
     let session = try SessionID("größe/2")
     let message = MessageID(high: 7, low: .max)
@@ -110,7 +110,7 @@ import Testing
     }
   }
 
-  /// A store that somebody wrote in may hold any change: taking it back changes something or refuses.
+  /// A tampered store may hold any change: undoing it changes something or is refused.
   @Test(arguments: TestSeeds.list(standard: 20, from: 5_500))
   func whateverIsReadIsTakenBackOrRefused(seed: UInt64) throws {
     var generator = SeededGenerator(seed: seed)

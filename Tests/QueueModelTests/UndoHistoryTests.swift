@@ -3,9 +3,9 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// The list of what can be undone: its limits, what is stored of it, and other names for operations.
+/// The list of changes that can be undone: its limits, its stored form, and new ids of operations.
 struct UndoHistoryTests {
-  /// What a store would hold after the changes.
+  /// The content of a store after the changes.
   private struct StoredHistory {
     var rows: [Int64: UndoHistory.Entry] = [:]
 
@@ -19,8 +19,8 @@ struct UndoHistoryTests {
     }
   }
 
-  /// Three devices; every command's changes go to what is stored, from which the history is taken up again
-  /// now and then.
+  /// Three devices. Every command's changes are stored, and the history is sometimes loaded again
+  /// from there.
   @Test(arguments: TestSeeds.list(standard: 25, from: 2_000))
   func whatIsStoredIsWhatIsThere(seed: UInt64) throws {
     var generator = SeededGenerator(seed: seed)
@@ -99,7 +99,7 @@ struct UndoHistoryTests {
     #expect(device.history.undoCount == 7)
   }
 
-  /// One device alone: everything goes back to the beginning and forth to the end, exactly, but for the
+  /// One device alone: undo leads back to the beginning and redo to the end, exactly but for the
   /// time at which threads were queued.
   @Test(arguments: TestSeeds.list(standard: 30, from: 2_500))
   func everythingGoesBackAndForth(seed: UInt64) throws {
@@ -116,7 +116,7 @@ struct UndoHistoryTests {
       guard command.undoLabel != nil, let done = try? device.perform(command),
         !done.operations.isEmpty
       else { continue }
-      // What is typed is a change of its own, with its edition.
+      // Typing is a change of its own, with its edition.
       try device.endTyping()
       shown.append(UndoCheck.View(device.workspace, known: known))
       if device.history.undoCount < shown.count - 1 { shown.removeLast() }

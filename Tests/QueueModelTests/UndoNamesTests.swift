@@ -3,15 +3,15 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// What undo calls things, and what a redo keeps to.
+/// The names in undo's texts, and the limits of a redo.
 struct UndoNamesTests {
-  /// A send that is done again needs room in its queue, as it did at first.
+  /// A redone send needs room in its queue, like the first time.
   @Test func aRedoneSendKeepsToTheSizeOfItsQueue() throws {
     var device = TestDevice(1, queueSizeMax: 2)
     try device.perform(.send("one", as: 1, in: "s"))
     try device.perform(.send("two", as: 2, in: "s"))
     try device.perform(.undo)
-    // An agent's prompt leaves what can be redone.
+    // An agent's prompt does not clear what can be redone.
     _ = try device.author { workspace, context throws(QueueError) in
       try workspace.perform(.send("three", as: 3, in: "s"), in: context)
     }
@@ -34,12 +34,12 @@ struct UndoNamesTests {
     try pair.one.perform(.undo)
     #expect(try pair.one.workspace.message(EditionTests.id).isMerged)
     #expect(try pair.one.perform(.redo).notice.undoResult?.label.kind == .chosen)
-    // An edit of what was chosen is an edit again.
+    // An edit of a chosen text counts as an edit again.
     try pair.one.perform(.edit(EditionTests.id, content: "Bump to 2.1", base: nil))
     #expect(latest(pair.one)?.kind == .edited)
   }
 
-  /// Acts without an inverse name what reverses them.
+  /// Changes without an inverse name the command that reverses them.
   @Test(arguments: [
     (UndoLabel.Kind.unpaired, "wss://a.example" as String?, "cospool pair wss://a.example CODE"),
     (.addedPush, "1234", "cospool push remove 1234"),

@@ -3,7 +3,7 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// Undo and redo: own changes go back, what others did later stays.
+/// Undo and redo: own changes are taken back, later changes of others stay.
 struct UndoTests {
   /// Two devices that know the same three messages.
   private func pair() throws -> (TestDevice, TestDevice) {
@@ -47,7 +47,8 @@ struct UndoTests {
     #expect(throws: QueueError.nothingToRedo) { try device.perform(.redo) }
   }
 
-  /// Two devices made a message of the same id, in different sessions: it is not the one's alone.
+  /// Two devices made a message with the same id, in different sessions: it does not belong to one
+  /// of them alone.
   @Test func aMessageThatTwoMadeIsNotTakenBackByOne() throws {
     var one = TestDevice(1)
     var two = TestDevice(2, now: one.now + 10)
@@ -87,7 +88,7 @@ struct UndoTests {
     try two.perform(.setPriority(.numbered(3), .normal))
     try two.perform(.renameSession(.named("s"), name: "yours"))
     try meet(&one, &two)
-    // Each is named, and stays in front until it is skipped.
+    // Each is named, and stays the next one until it is skipped.
     for kind in [UndoLabel.Kind.renamedSession, .prioritized] {
       let next = try #require(one.workspace.next(of: one.history, isUndone: false))
       #expect(next.label.kind == kind && next.isShared)
@@ -115,7 +116,7 @@ struct UndoTests {
     #expect(one.workspace.numbers("s") == [2, 1, 3])
   }
 
-  /// The change is refused because somebody else wrote the same thing since.
+  /// The change is refused because another change wrote the same field since.
   private func expectOvertaken(
     _ location: SourceLocation = #_sourceLocation, _ body: () throws -> CommandOutcome
   ) {
@@ -269,13 +270,13 @@ struct UndoTextTests {
   @Test func deletedTextComesBackAroundWhatOthersTyped() throws {
     var (one, two) = try pair("keep abcdef here")
     try one.perform(.deleteText(.numbered(1), 5..<11))
-    // Not knowing of it, the other types in the middle of what goes.
+    // Without knowing of it, the other user types in the middle of the deleted text.
     try two.perform(.insertText(.numbered(1), at: 8, text: "-XY-"))
     try two.perform(.insertText(.numbered(1), at: 0, text: "Please "))
     try one.merge(two.made)
     #expect(try text(one) == "Please keep -XY- here")
     try one.perform(.undo)
-    // It is new text, beside what the other typed.
+    // It is new text, beside the other's typing.
     #expect(
       try ["abcdef-XY-", "-XY-abcdef"].contains { try text(one) == "Please keep \($0) here" })
     try two.merge(one.made)
@@ -347,8 +348,8 @@ struct UndoTextTests {
     #expect(try text(device).count == 1 + 4 * 200)
   }
 
-  /// What no person asked for counts as somebody else's: it stays when the own change before it is
-  /// taken back, and leaves what can be redone.
+  /// A change that no user requested counts as another's: it stays when an earlier own change is
+  /// undone, and does not clear what can be redone.
   @Test func whatIsNotRecordedCountsAsSomebodyElses() throws {
     var (one, _) = try pair("abc")
     let session = try #require(one.workspace.sessions().first?.id)
@@ -369,7 +370,7 @@ struct UndoTextTests {
     }
     #expect(history.redoCount == 1)
     #expect(history.undoLabel?.kind == .resumed)
-    // The pause that the person took away was taken away again since.
+    // The pause that the user removed was removed again since.
     let undoing = context(recordsUndo: true)
     #expect(throws: QueueError.self) {
       try one.workspace.perform(.undo, in: undoing, history: &history)

@@ -3,12 +3,12 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// An undo or a redo of a text change makes no text that no one wrote and that is not marked: if somebody saved or
-/// chose a text over it, it is refused.
+/// An undo or a redo of a text change never makes an unmarked text that no user wrote. If another
+/// user saved or chose a text over it, it is refused.
 struct UndoneTextTests {
   private static let id = MessageID.numbered(1)
 
-  /// Devices that know one message, whose session has a host on none of them.
+  /// Devices that know one message, whose session has no host among them.
   private struct Devices {
     var all: [TestDevice]
     /// Operations of each that the others have.
@@ -30,7 +30,7 @@ struct UndoneTextTests {
         for other in all.indices where other != index {
           try all[index].merge(Array(made[other][passed[other]...]))
         }
-        // No two save in one millisecond.
+        // No two devices save in the same millisecond.
         all[index].now = now + Int64(100 * index)
       }
       passed = made.map(\.count)
@@ -48,7 +48,7 @@ struct UndoneTextTests {
       try all[index].workspace.message(id).content
     }
 
-    /// It is refused, with a sentence and the command for another text, and nothing is changed.
+    /// It is refused, with a sentence and the command for a different text, and nothing changes.
     mutating func expectRefused(
       _ index: Int, _ command: Command = .undo, _ location: SourceLocation = #_sourceLocation
     ) throws {
@@ -81,11 +81,11 @@ struct UndoneTextTests {
     try devices.meet()
     try devices.expectRefused(0)
     #expect(try devices.content() == texts[2])
-    // Whoever saved last takes that back.
+    // The user who saved last can undo that.
     try devices.all[1].perform(.undo)
     try devices.meet()
     #expect(try devices.content() == texts[1])
-    // The own text is there again.
+    // The user's own text is there again.
     try devices.all[0].perform(.undo)
     try devices.meet()
     #expect(try devices.content() == texts[0])
@@ -102,7 +102,7 @@ struct UndoneTextTests {
     #expect(try devices.content() == "one two")
   }
 
-  /// The loser of a choice, whichever text was chosen.
+  /// The user whose text was not chosen, whichever text was chosen.
   @Test(arguments: ["bump to 1.3", "merged"])
   func whatSomebodyChoseOverIsNotUndone(choice: String) throws {
     var devices = try Devices(2, "bump to 1.2")
@@ -114,7 +114,7 @@ struct UndoneTextTests {
     try devices.meet()
     try devices.expectRefused(1)
     #expect(try devices.content(1) == chosen)
-    // The choice is undone by whoever made it; then each version is its author's again.
+    // The user who made the choice undoes it; then each version belongs to its author again.
     try devices.all[0].perform(.undo)
     try devices.meet()
     #expect(try devices.all[1].workspace.message(Self.id).isMerged)
@@ -165,7 +165,7 @@ struct UndoneTextTests {
     #expect(try devices.content() == "delta")
   }
 
-  /// So is an older change of one's own, by its number, and one below a change that was skipped.
+  /// An older own change is refused, too, by its number, and one before a skipped change.
   @Test(arguments: [false, true])
   func anOlderTextOfOnesOwnIsOvertaken(isSkipped: Bool) throws {
     var devices = try Devices(1, "alpha beta")
@@ -179,7 +179,7 @@ struct UndoneTextTests {
     #expect(try devices.content() == "one two")
   }
 
-  /// A stretch of typing has more than one change, and the edition with the last.
+  /// A stretch of typing has more than one change; the last one has the edition.
   @Test func aPartOfAStretchThatSomebodySavedOverStays() throws {
     var devices = try Devices(2, "alpha beta")
     for _ in 0..<12 {
@@ -210,7 +210,7 @@ struct UndoneTextTests {
     }
   }
 
-  /// the last one left learns that its undo takes nothing back.
+  /// the last one gets the report that its undo takes nothing back.
   @Test(arguments: [nil, "the base"] as [String?])
   func undoesOneBehindTheOtherSayWhatTheyDo(saved: String?) throws {
     var devices = try Devices(2, "alpha beta", saved: saved)
@@ -238,7 +238,7 @@ struct UndoneTextTests {
     try devices.meet()
     try devices.expectRefused(0)
     #expect(try devices.all[0].workspace.message(Self.id).isMerged)
-    // Two who saved one text are one other.
+    // Two users who saved one text count as one.
     devices = try Devices(3, "alpha beta")
     for (index, text) in ["gamma delta", "one two", "one two"].enumerated() {
       try devices.edit(index, text)
@@ -250,8 +250,8 @@ struct UndoneTextTests {
     #expect(try !devices.all[2].workspace.message(Self.id).isMerged)
   }
 
-  /// An undo puts an edition, also where the letters of the other are left as they were saved: a choice that does not
-  /// know of it meets it.
+  /// An undo adds an edition, even if the other's saved letters are left: a concurrent choice then
+  /// conflicts with it.
   @Test(arguments: [
     ["Use a file", "Use a file and a cache", "Now use a file"],
     ["the quick fox", "the slow fox", "the red fox"],
@@ -271,7 +271,7 @@ struct UndoneTextTests {
 
   // MARK: - Names
 
-  /// What ran is called by what its agent got.
+  /// The name of a message that ran is the text that its agent got.
   @Test(arguments: [RunPhase.running, .succeeded, .failed])
   func whatRanIsCalledByTheTextOfTheAttempt(phase: RunPhase) throws {
     var devices = try Devices(2, "orig two")
@@ -298,7 +298,7 @@ struct UndoneTextTests {
     #expect(said.contains("\"orig two\"") && !said.contains("late"), "\(said)")
   }
 
-  /// A change is called by what showed.
+  /// The name of a change is the visible text.
   @Test func aChangeOfOneTextIsCalledByIt() throws {
     var devices = try Devices(3, "alpha beta")
     let text = "gamma delta epsilon"

@@ -3,7 +3,7 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// What views and the log say of a message that is withdrawn while it runs.
+/// Views and the log, for a message that is withdrawn while it runs.
 @Suite struct WithdrawalShownTests {
   private static let id = MessageID.numbered(1)
 
@@ -26,13 +26,13 @@ import Testing
     try device.perform(.reportRun(Self.id, run(1, .cancelled, device)))
     let message = try device.workspace.message(Self.id)
     #expect(message.withdrawal == nil && message.status == .cancelled)
-    // The next attempt is not stopped by that.
+    // That does not stop the next attempt.
     try device.perform(.restore(Self.id))
     try device.perform(.reportRun(Self.id, run(2, .running, device)))
     #expect(try device.workspace.message(Self.id).withdrawal == nil)
   }
 
-  /// Who cancelled a message apart from its start has stopped no agent.
+  /// A user who cancelled a message without knowing of its start has not stopped an agent.
   @Test func aCancelThatMeetsAStartIsNoStop() throws {
     var host = TestDevice(1)
     try host.perform(.send("Deploy", as: 1, in: "s"))

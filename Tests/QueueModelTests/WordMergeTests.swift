@@ -3,9 +3,9 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// Two edits of one text that do not know of each other merge by words, never inside one.
+/// Two concurrent edits of one text merge by words, never inside a word.
 struct WordMergeTests {
-  /// What both devices show after each has saved its own version of the text.
+  /// The text on both devices after each has saved its own version.
   private func merged(
     _ base: String, _ first: String, _ second: String, replicas: (UInt64, UInt64) = (1, 2)
   ) throws -> String {
@@ -28,7 +28,7 @@ struct WordMergeTests {
     var base: String
     var first: String
     var second: String
-    /// What may stand there, whosever words come first.
+    /// The allowed results, whichever device's words come first.
     var merged: Set<String>
 
     init(_ base: String, _ first: String, _ second: String, _ merged: String...) {
@@ -114,7 +114,7 @@ struct WordMergeTests {
     #expect(pair.merged.contains(text), "\(text)")
   }
 
-  /// What is written behind a blank that was typed, or between two, takes one along.
+  /// Text that is written after a blank, or between two, includes one.
   @Test(arguments: [
     ["fix it ", "fix it now", "fix it later"], ["fix  it", "fix now it", "fix later it"],
     ["fix it\n", "fix it\nnow", "fix it\nlater"],
@@ -127,8 +127,8 @@ struct WordMergeTests {
     }
   }
 
-  /// Every word that comes out was written by a user, wherever words are put in, taken out or replaced, if the blanks between the
-  /// others stay as they are.
+  /// A user wrote every word of the result, wherever words are inserted, deleted or replaced, if
+  /// the blanks between the others are unchanged.
   @Test(arguments: TestSeeds.list(standard: 300, from: 1_700))
   func randomEditsMakeNoWord(seed: UInt64) throws {
     var generator = SeededGenerator(seed: seed)
@@ -147,7 +147,7 @@ struct WordMergeTests {
     let (mine, theirs) = (edited("mine"), edited("theirs"))
     var one = TestDevice(1)
     try one.perform(.send("x", as: 1, in: "s", requeues: false))
-    // What is typed may end with a blank.
+    // Typed text may end with a blank.
     try one.perform(.insertText(.numbered(1), at: 0, text: base))
     let shown = base.unicodeScalars.count + 1
     try one.perform(.deleteText(.numbered(1), shown - 1..<shown))
@@ -162,8 +162,8 @@ struct WordMergeTests {
     #expect(set(text).isSubset(of: set(base).union(set(mine)).union(set(theirs))), "\(quoted)")
   }
 
-  /// Of two edits that replaced the same words, each replacement stands whole and in one piece; of two
-  /// that replaced different words, both are in the text.
+  /// If two edits replaced the same words, each replacement stays whole. If they replaced different
+  /// words, both are in the text.
   @Test(arguments: TestSeeds.list(standard: 200, from: 700))
   func randomEditsMergeByWords(seed: UInt64) throws {
     var generator = SeededGenerator(seed: seed)
@@ -189,7 +189,7 @@ struct WordMergeTests {
     let start = generator.below(count)
     let range = start..<start + 1 + generator.below(count - start)
     let both = try merged(base, replaced(range, by: mine), replaced(range, by: theirs))
-    // Of a text that both replace as a whole no blank is left to stand between them.
+    // If both replace the whole text, no blank is left between them.
     let isWhole = range == 0..<count
     let shown = both.split(whereSeparator: \.isWhitespace).map(String.init)
     let kept = shown.joined(separator: " ")

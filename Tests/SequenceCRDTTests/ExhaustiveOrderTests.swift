@@ -2,11 +2,11 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// Every way in which three replicas can make a number of insertions, each after having seen all or
-/// none of the others' earlier ones, read in every order.
+/// Every way in which three replicas can make a number of insertions. Each comes after having seen
+/// all or none of the others' earlier ones, and all are read in every order.
 struct ExhaustiveOrderTests {
-  /// The times of the insertions, in the order in which they are made: no times, clocks that are
-  /// right, clocks that go back, and times of which some are equal.
+  /// The times of the insertions, in the order of their making: no times, correct clocks, clocks
+  /// that go back, and partly equal times.
   static let times: [[Int64]] = [[0, 0, 0, 0], [1, 2, 3, 4], [4, 3, 2, 1], [2, 1, 2, 1]]
 
   /// Three insertions take seconds in a debug build; four are for `COSPOOL_EXHAUSTIVE=1`.

@@ -15,7 +15,7 @@ enum GapWorkload: String, CaseIterable, Sendable {
   case chain
   /// Two replicas take turns appending behind each other's units.
   case turns
-  /// All units hang under one unit, each with another right origin.
+  /// All units are below one unit, each with a different right origin.
   case differentRightOrigins
   /// Each unit goes between the start and a unit in the middle of the list.
   case acrossTheList

@@ -4,8 +4,8 @@ import SyncTestSupport
 import Testing
 
 /// Lists of runs as a faulty or hostile snapshot may hold them. A list that is accepted must be a
-/// sequence like any other: later insertions terminate, and stand where every other replica has
-/// them.
+/// sequence like any other: later insertions terminate, and have the same place as on every other
+/// replica.
 struct HostileRunsTests {
   @Test(arguments: TestSeeds.list(standard: 300, from: 7_000))
   func whatIsTakenIsTheOrderOfTheTree(seed: UInt64) throws {
@@ -43,7 +43,7 @@ struct HostileRunsTests {
     #expect(throws: SequenceFault.self) {
       try RunSequence(runs: [run(2, nil, nil), run(1, nil, nil)])
     }
-    // 3 hangs under 1 and must stand before 2.
+    // 3 is below 1 and must be before 2.
     let ordered = [run(1, nil, nil), run(3, 1, nil), run(2, nil, nil)]
     #expect(try RunSequence(runs: ordered).unitCount == 3)
     #expect(throws: SequenceFault.self) {

@@ -7,10 +7,10 @@ import Testing
 /// way they are typed. The definitions of forward and backward non-interleaving, and the examples
 /// with which the paper separates the algorithms, are from Weidner and Kleppmann, arXiv:2305.00583.
 struct NonInterleavingTests {
-  /// Forward: units that were inserted behind a unit, directly or not, stand together with it.
-  /// Backward: units that were inserted before a unit, directly or not, behind the same left
-  /// neighbour, stand together in front of it.
-  /// Whether ids alone or times and then ids order the units at one place makes no difference.
+  /// Forward: units that were inserted behind a unit, directly or not, stay together with it.
+  /// Backward: units that were inserted before a unit, directly or not, after the same left
+  /// neighbour, stay together in front of it. Whether ids alone or times and then ids order the
+  /// units at one place makes no difference.
   @Test(arguments: TestSeeds.list(standard: 150, from: 3_000), [1, 3, 1_000])
   func passagesStayWholeInBothDirections(seed: UInt64, times: Int) throws {
     var generator = SeededGenerator(seed: seed)
@@ -62,8 +62,8 @@ struct NonInterleavingTests {
     return false
   }
 
-  /// Whether `unit` is `end`, or stands behind a unit that was typed before `end`: right origins
-  /// lead to `end` through units with the same left origin.
+  /// Whether `unit` is `end`, or is after a unit that was typed before `end`: right origins lead to
+  /// `end` through units with the same left origin.
   private func isBefore(_ unit: OperationID, _ end: OperationID, _ origins: Origins) -> Bool {
     if unit == end { return true }
     let left = origins[end]?.left
@@ -106,7 +106,7 @@ struct NonInterleavingTests {
     #expect(result == "milksgge" || result == "sggemilk")
   }
 
-  /// Each author types a letter, then one before it and one behind it: a head and a tail.
+  /// Each author types a letter, then one before it and one after it: a head and a tail.
   @Test func withTails() throws {
     let result = try merged([("bac", { _ in [0, 0, 2] }), ("yxz", { _ in [0, 0, 2] })])
     #expect(result == "abc" + "xyz")
@@ -120,8 +120,8 @@ struct NonInterleavingTests {
     #expect(result == "abc" + "q" + "xyz")
   }
 
-  /// The authors have rising ids, and ids order equal origins, so the passages stand in the
-  /// authors' order.
+  /// The authors have rising ids, and ids order equal origins, so the passages are in the authors'
+  /// order.
   private func merged(
     _ passages: [(letters: String, places: (Int) -> [Int])]
   ) throws -> String {
@@ -144,8 +144,8 @@ struct NonInterleavingTests {
     return results.first ?? ""
   }
 
-  /// Where Fugue and FugueMax differ: of two units with one left origin, the one whose right origin
-  /// is later stands first, so that text typed in front of the other stays beside it.
+  /// The difference between Fugue and FugueMax: of two units with one left origin, the one whose
+  /// right origin is later is first. So text that was typed in front of the other stays beside it.
   @Test func theLaterRightOriginStandsFirst() throws {
     var base = SequenceAuthor(50)
     let list = try base.insert(at: 0)
@@ -174,7 +174,7 @@ struct NonInterleavingTests {
   }
 }
 
-/// The same with whole messages, as people see it.
+/// The same with whole messages, as users see it.
 struct NonInterleavingQueueTests {
   @Test func batchesAndTextsOfTwoDevicesStayWhole() throws {
     var founder = TestDevice(50)

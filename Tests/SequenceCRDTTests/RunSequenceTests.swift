@@ -42,8 +42,8 @@ struct RunSequenceTests {
     #expect(try RunSequence(runs: runs).unnumberedRuns == runs, "seed \(seed)")
   }
 
-  /// Hiding, copying and taking back keep the times: two sequences that know the same insertions
-  /// have the same runs, however they got there.
+  /// Hiding, copying and removing keep the times: two sequences that know the same insertions have
+  /// the same runs, however they got there.
   @Test(arguments: TestSeeds.list(standard: 40, from: 700))
   func timesStayWithTheirUnits(seed: UInt64) throws {
     var generator = SeededGenerator(seed: seed)
@@ -65,7 +65,7 @@ struct RunSequenceTests {
           time: insertion.time)
       }
       if generator.chance(20) {
-        // A copy takes an insertion, takes it back, and then replaces the original.
+        // A copy takes an insertion, removes it, and then replaces the original.
         var copy = crooked
         try integrate(&copy)
         try copy.checkInvariants()
@@ -244,7 +244,7 @@ extension RunSequence {
   }
 }
 
-/// What a sequence refuses, and how it hides units.
+/// Refusals of a sequence, and the hiding of units.
 struct RunSequenceFaultTests {
   private let replica = ReplicaID(rawValue: 1)
 

@@ -2,8 +2,8 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// Replicas of one text and one list edit by place and by index, receive in any order, go through a
-/// snapshot, and are copied and taken back. Each is compared with the explicit tree.
+/// Replicas of one text and one list edit by place and by index, receive in any order, survive a
+/// snapshot, and are copied and reset. Each is compared with the explicit tree.
 struct SequenceProgramTests {
   @Test(arguments: TestSeeds.list(standard: 40, from: 11_000))
   func programsOfThreeReplicasFollowTheTree(seed: UInt64) throws {

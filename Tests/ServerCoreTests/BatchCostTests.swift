@@ -59,7 +59,7 @@ import WireProtocol
     }
     #expect(author.send(Array(repeating: tag([]), count: most)) == nil)
     #expect(author.send([tag([])]) == .limitReached)
-    // A device that clears its own tags may continue for ever.
+    // A device that clears its own tags may continue forever.
     let seq = author.device.workspace.vector[author.device.replica]
     let replica = author.device.replica
     let chain = (0..<2_000).map { index in
@@ -146,7 +146,7 @@ import WireProtocol
   }
 
   /// An expensive batch comes after those that another workspace sent meanwhile, not before: those
-  /// wait for the batch that is being examined, and for no second one.
+  /// wait only for the batch that is being examined.
   @Test func whoHadLessWorkDoneIsNext() throws {
     var scene = ServerScene { $0.commits.operationsMax = 30 }
     var (device, other) = (scene.device(1), scene.device(2, workspace: ServerScene.otherWorkspace))

@@ -83,7 +83,7 @@ import WireProtocol
       $0.workspaces[grant.workspace]?.devices[Self.newcomer]?.record
     }
     #expect(record?.role == .author)
-    // The operator can read which device asked, and which one gave access to which.
+    // The audit shows which device asked, and which one gave access to which.
     let audit = fixture.scene.storage.withState(\.audit)
     #expect(audit.map(\.event) == [.code])
     #expect(audit.map(\.device) == [fixture.host.id])

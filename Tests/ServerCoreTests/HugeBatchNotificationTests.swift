@@ -72,7 +72,7 @@ import WireProtocol
     #expect(pair.received().map(\.category) == (isNotified ? [.taskComplete] : []))
   }
 
-  /// The displayed status of an ended task must not stay, however much the batch writes about other
+  /// The displayed status of an ended task must not stay, even if the batch writes much about other
   /// sessions after it.
   @Test func whatIsShownOfAllTasksOfAHugeBatchIsSo() throws {
     var pair = try NotifiedPair()
@@ -99,7 +99,7 @@ import WireProtocol
     #expect(orders.count == 2 + 2 + 500)
   }
 
-  /// A request that is no longer open must not stay in inboxes, however much the batch writes about
+  /// A request that is no longer open must not stay in inboxes, even if the batch writes much about
   /// other sessions after it.
   @Test func aRequestThatAHugeBatchSettlesIsGone() throws {
     var pair = try NotifiedPair()

@@ -94,7 +94,8 @@ import WireProtocol
     #expect(scene.received == [[], []] && scene.standing.isEmpty)
   }
 
-  /// One text that both saved does not wait, and neither does one that may run unchecked.
+  /// One text that both saved does not wait; a merged one that may run unchecked does not wait,
+  /// either.
   @Test func whatDoesNotWaitIsNoNews() throws {
     var scene = try Scene()
     try scene.merge("build", "build")
@@ -132,7 +133,7 @@ import WireProtocol
       scene.received[0].map(\.name) == scene.received[1].map(\.name) && scene.standing.count == 2)
   }
 
-  /// Several messages of one session have names of their own.
+  /// Notifications of several messages of one session have names of their own.
   @Test func allMessagesThatBeginToWaitAreNews() throws {
     var scene = try Scene()
     let other = MessageID(high: 1, low: 2)

@@ -76,8 +76,7 @@ import WireProtocol
     #expect(refusal.retryAfterMilliseconds == 60_000)
   }
 
-  /// An attacker with many addresses does not prevent the pairing of others by a few guesses of
-  /// each name.
+  /// An attacker with many addresses cannot prevent others' pairing by a few guesses of each name.
   @Test(arguments: [(999, true), (1_000, false)])
   func aThousandWrongGuessesFromAnywhereKillTheCode(guesses: Int, isGood: Bool) {
     var scene = scene(code: code)

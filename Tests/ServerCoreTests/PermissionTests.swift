@@ -5,7 +5,7 @@ import SyncTestSupport
 import Testing
 import WireProtocol
 
-/// What each role may write, and how much.
+/// The rights and limits of each role.
 @Suite struct PermissionTests {
   private func refusal(_ scene: inout ServerScene, _ id: ConnectionID) -> RefusalCode? {
     scene.take(id).refusals.first?.code
@@ -27,7 +27,7 @@ import WireProtocol
     }
   }
 
-  /// A database that moves to another device brings its outbox along, under its ids.
+  /// A database that moves to another device includes its outbox, with its ids.
   @Test func anOutboxComesInWithWhoeverHasIt() throws {
     var scene = ServerScene()
     var (gone, heir) = (scene.device(1), scene.device(2))

@@ -46,7 +46,7 @@ import WireProtocol
     pair.scene.send(.request(request.request(id: 9)), on: pair.hostConnection)
   }
 
-  /// A request that is shorter than the delay would be over before the user knows of it.
+  /// A request that is shorter than the delay would end before the user knows of it.
   @Test func whereNobodyLookedTheyAreToldAtOnce() throws {
     var pair = try NotifiedPair()
     try set(&pair)
@@ -78,7 +78,7 @@ import WireProtocol
     #expect(pushed(pair) == [.alert])
   }
 
-  /// A viewer may belong to somebody else.
+  /// A viewer may belong to another person.
   @Test func aViewerNeitherChangesNorSilencesThePersonsTargets() throws {
     var pair = try NotifiedPair()
     setByHost(&pair)
@@ -223,7 +223,7 @@ import WireProtocol
     #expect(try pair.ask(.targets) == .targets([]))
   }
 
-  /// An id belongs to one target, whoever owns it.
+  /// An id belongs to one target, whatever its owner is.
   @Test func aTargetChangesItsOwner() throws {
     var pair = try NotifiedPair()
     for owner in [PushTargetOwner.device, .person, .device] {

@@ -4,7 +4,7 @@ import ServerCore
 import Testing
 import WireProtocol
 
-/// What a device receives for the log prefix that it reports.
+/// The data that a device receives for its reported log prefix.
 @Suite struct PrefixTests {
   /// A scene whose log has entries, and their author, which has all of them.
   private func scene(

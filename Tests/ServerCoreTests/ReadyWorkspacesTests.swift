@@ -3,7 +3,7 @@ import Testing
 
 @testable import ServerCore
 
-/// Which workspace's batch is examined next.
+/// The order in which workspaces' batches are examined.
 @Suite struct ReadyWorkspacesTests {
   private static func id(_ number: Int) -> WorkspaceID { WorkspaceID(high: 1, low: UInt64(number)) }
 

@@ -83,7 +83,7 @@ struct ServerScene {
     }
   }
 
-  /// Does the waiting store tasks, and those that follow from them.
+  /// Performs the waiting store tasks, and those that follow from them.
   mutating func finishTasks() {
     while !waitingTasks.isEmpty {
       let (id, task) = waitingTasks.removeFirst()
@@ -91,14 +91,14 @@ struct ServerScene {
     }
   }
 
-  /// Does the task that waits longest, but not those that follow from it.
+  /// Performs the task that waits longest, but not those that follow from it.
   mutating func finishOneTask() {
     guard !waitingTasks.isEmpty else { return }
     let (id, task) = waitingTasks.removeFirst()
     run(core.storeFinished(id, storage.perform(task), at: now))
   }
 
-  /// Does the search for devices that lost their access, before the tasks that wait longer.
+  /// Performs the search for devices that lost their access, before the tasks that wait longer.
   mutating func findLapsed() {
     let index = waitingTasks.firstIndex { if case .findLapsed = $0.task { true } else { false } }
     guard let index else { return }
@@ -106,7 +106,7 @@ struct ServerScene {
     run(core.storeFinished(id, storage.perform(task), at: now))
   }
 
-  /// Does the task that was requested last.
+  /// Performs the task that was requested last.
   mutating func finishLastTask() {
     guard let (id, task) = waitingTasks.popLast() else { return }
     run(core.storeFinished(id, storage.perform(task), at: now))

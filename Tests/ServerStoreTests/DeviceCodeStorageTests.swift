@@ -55,7 +55,7 @@ import Testing
     #expect(entries.contains { $0.event == .code && $0.device == Sample.device })
   }
 
-  /// Whatever was requested, and however late the code is used.
+  /// This holds for any request, and however late the code is used.
   @Test(
     arguments: [
       (nil, nil, nil), (nil, day, day + 1), (10 * day, nil, 10 * day), (10 * day, day, day + 1),

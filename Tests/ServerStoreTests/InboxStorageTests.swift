@@ -230,8 +230,8 @@ import WireProtocol
     #expect(try database.header(of: workspace)?.inboxes.lastPosition == 1, "numbering continues")
   }
 
-  /// Its waiting notifications are removed, and so are those that a server writes before it
-  /// notices. If it is paired again, the device starts from nothing.
+  /// Its waiting notifications are removed, and also those that a server writes before it notices.
+  /// If it is paired again, the device starts from nothing.
   @Test func revokedDeviceLeavesNothingBehind() throws {
     let folder = try StoreFolder()
     let database = try folder.open()

@@ -124,7 +124,7 @@ import WireProtocol
     #expect(!names.contains { $0.contains(".new-") }, "\(names)")
   }
 
-  /// Somebody moved a damaged file away without its log.
+  /// A user moved a damaged file away without its log.
   @Test func aNameWhoseLogIsThereIsNotFree() throws {
     let folder = try StoreFolder()
     try ServerDatabase.prepare(directory: folder.path)

@@ -260,7 +260,7 @@ import WireProtocol
         PushSummary.DeadLetter(
           target: due[1].target.id, attempts: 1, reason: "given up", at: 2_000)
       ])
-    // Twice does no harm: the caller may have crashed.
+    // A repetition is safe: the caller may have crashed.
     try database.settle([SettledDelivery(key: due[1].key, result: .done)], at: Self.now)
   }
 
@@ -291,7 +291,7 @@ import WireProtocol
     #expect(try database.pushTargets(at: Self.now).map(\.target.isValid) == [false])
   }
 
-  /// A lost phone is revoked: nothing more is pushed to it, whatever waited for it.
+  /// A lost phone is revoked: nothing more is pushed to it, not even waiting pushes.
   @Test func aRevokedDeviceGetsNothing() throws {
     let database = try StoreFolder().open()
     let id = try workspace(in: database, targets: [Self.target(1)])
@@ -330,7 +330,7 @@ import WireProtocol
     #expect(try orders(in: database) == 0)
   }
 
-  /// A device that was paired again as a viewer may belong to somebody else: the user's address
+  /// A device that was paired again as a viewer may belong to another person: the user's address
   /// stays silent until it is a host again.
   @Test func aViewerKeepsNoAddressOfThePersonsThatItSetAsAHost() throws {
     let database = try StoreFolder().open()

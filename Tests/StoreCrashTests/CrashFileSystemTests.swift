@@ -3,7 +3,7 @@ import GRDB
 import QueueOracle
 import Testing
 
-/// The disk under the stores: what it loses, and that it does.
+/// The disk under the stores: its losses, and proof that they happen.
 @Suite struct CrashFileSystemTests {
   /// A table of numbers on a disk that can lose power.
   private final class Bench {

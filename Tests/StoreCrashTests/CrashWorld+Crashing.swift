@@ -28,7 +28,7 @@ extension CrashWorld {
 
   func startDevice(_ index: Int) throws {
     while try !devices[index].start(context()) {
-      // It lost its power again while it opened its store.
+      // Its power failed again while it opened its store.
       try powerDown(index)
     }
     devices[index].remember()
@@ -97,7 +97,7 @@ extension CrashWorld {
     try run(on: index) { core, context, _ in core.started(at: context) }
   }
 
-  /// What a device sent before it went down arrives up to a point; what was sent to it does not.
+  /// Frames that a device sent before it went down arrive up to a point; frames to it do not.
   private func deliverSome(of index: Int) throws {
     var sent: [[UInt8]] = []
     var connection: ConnectionID?
@@ -154,7 +154,7 @@ extension CrashWorld {
     server.disk.failPowerNow()
     try? server.process?.database.close()
     server.process = nil
-    // What it sent is still on its way, up to a point on each connection, and counts.
+    // Its frames are still on their way, up to a point on each connection, and count.
     var broken: Set<Int> = []
     let arriving = parcels
     parcels = []

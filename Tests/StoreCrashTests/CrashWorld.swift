@@ -12,8 +12,8 @@ import WireProtocol
 /// Devices and a server with the production cores and the real SQLite stores, on machines that lose
 /// power at any write or sync.
 ///
-/// The network delivers in order, at once or, by chance, later. What is under way when a machine
-/// dies may or may not arrive.
+/// The network delivers in order, at once or, by chance, later. Frames that are on their way when a
+/// machine dies may or may not arrive.
 final class CrashWorld {
   enum Parcel {
     case toServer(device: Int, ConnectionID, [UInt8])
@@ -67,7 +67,7 @@ final class CrashWorld {
       CrashFileSystem.unmount(device.disk)
     }
     CrashFileSystem.unmount(server.disk)
-    // A leftover directory in the temporary folder does no harm.
+    // A leftover directory in the temporary folder is not a problem.
     try? FileManager.default.removeItem(atPath: root)
   }
 
@@ -218,7 +218,7 @@ final class CrashWorld {
 
   // MARK: - The network
 
-  /// Delivers a number of the frames under way.
+  /// Delivers a number of the frames in transit.
   func deliver(_ count: Int) throws {
     var left = count
     while left > 0, !parcels.isEmpty {

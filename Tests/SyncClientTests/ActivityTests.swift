@@ -14,7 +14,7 @@ import Testing
       #expect(!client.tasks.activity(of: session).busy.isBusy)
       try await client.tasks.receive(.turnStarted, in: session)
       try await client.tasks.receive(.toolStarted(id: "t1"), in: session)
-      // The same again changes nothing.
+      // The same signal again changes nothing.
       try await client.tasks.receive(.toolStarted(id: "t1"), in: session)
       try await client.tasks.receive(.toolEnded(id: "t1"), in: session)
       var seen: [BusyState] = []

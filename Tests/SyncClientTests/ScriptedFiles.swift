@@ -1,7 +1,7 @@
 import NIOCore
 import NIOHTTP1
 
-/// Answers requests for files as a test says.
+/// Answers requests for files as a test requires.
 final class ScriptedFiles: ChannelInboundHandler, RemovableChannelHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundOut = HTTPServerResponsePart

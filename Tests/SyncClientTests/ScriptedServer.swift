@@ -7,7 +7,7 @@ import SequenceCRDT
 import Synchronization
 import WireProtocol
 
-/// A real WebSocket server on an ephemeral port that acts as a test says.
+/// A real WebSocket server on an ephemeral port that acts as a test requires.
 final class ScriptedServer: Sendable {
   /// Its behaviour, in addition to storing and forwarding.
   struct Script: Sendable {

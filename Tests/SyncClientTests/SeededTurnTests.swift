@@ -5,13 +5,13 @@ import Testing
 
 @testable import SyncClient
 
-/// Handlers, services and apps in parallel, in orders that seeds draw. `COSPOOL_SEEDS` for more of
+/// Handlers, services and apps in parallel, in orders that seeds draw. `COSPOOL_SEEDS` runs more of
 /// them.
 @Suite(.timeLimit(.minutes(10))) struct SeededTurnTests {
   private static let sessions = ["a", "b"].compactMap { try? SessionID($0) }
 
-  /// Sets a device and its sessions in three tasks, several times each, and returns the differences
-  /// in the end between the set values and those that decide.
+  /// Sets values of a device and its sessions in three tasks, several times each. Returns the
+  /// differences in the end between the set values and the effective ones.
   ///
   /// - Parameter apply: gives the settings of a number to a client.
   private func disagreements(

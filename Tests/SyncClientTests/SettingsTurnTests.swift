@@ -58,7 +58,7 @@ import Testing
     }
   }
 
-  /// A withdrawn consent starts nothing, whatever is set meanwhile.
+  /// After consent was withdrawn, nothing starts, whatever is set meanwhile.
   @Test func aConsentThatIsTakenBackHolds() async throws {
     try await ClientFixture.withServer { fixture in
       let client = try await fixture.open()
@@ -76,7 +76,7 @@ import Testing
         try await client.perform(.text("do it", number))
         #expect(await client.execution.counts().starts == 0)
         #expect(await client.execution.obstacles() == [session: .consentMissing])
-        // With the next consent it would begin.
+        // With the next consent, it would begin.
         try await client.perform(.clear(session))
       }
       await client.close()

@@ -5,7 +5,7 @@ import Testing
 @testable import SyncCommand
 
 @Suite struct ArgumentTests {
-  /// What the arguments ask of the daemon.
+  /// The requests that arguments lead to.
   private func request(_ arguments: String..., input: String = "") throws -> APIRequest {
     let command = try #require(
       try Cospool.parseAsRoot(arguments) as? any DaemonCommand, "\(arguments)")
@@ -51,7 +51,7 @@ import Testing
     }
   }
 
-  /// Other devices, and the device itself later, do not know which folder `.` was.
+  /// Other devices, and later the device itself, do not know which folder `.` was.
   @Test func aProjectNamedFromThisFolderIsAbsolute() throws {
     let here = FileManager.default.currentDirectoryPath
     for (given, stored) in [

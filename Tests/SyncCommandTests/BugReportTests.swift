@@ -12,7 +12,7 @@ import Testing
     "takeover", "planted-notifier", "planted-agent", "plantedword",
   ]
 
-  /// What the journal holds, at the level debug and in both formats.
+  /// The journal's content, at the level debug and in both formats.
   private static let log = #"""
     2026-11-25T10:00:00+0000 systemd[1]: Started cospoold.service - Cospool.
     2026-11-25T10:00:01+0000 cospoold[1]: 2026-11-25T10:00:01+0000 info cospoold: attempt=1 session="planted-session" [SyncDaemon] an attempt ended: failed
@@ -44,7 +44,7 @@ import Testing
         let set = await daemon.cospool("config", "set", name, value)
         #expect(set.exitCode == 0, "\(set)")
       }
-      // Where a person looks for its log.
+      // The place where a user looks for its log.
       let bin = daemon.directory + "/bin"
       try FileManager.default.createDirectory(atPath: bin, withIntermediateDirectories: true)
       try Self.log.write(toFile: bin + "/log", atomically: true, encoding: .utf8)
@@ -88,7 +88,7 @@ import Testing
     }
   }
 
-  /// As `cospool setup` starts one where there is no systemd.
+  /// As `cospool setup` starts one without systemd.
   @Test func theLogOfADaemonWithoutAServiceIsInIt() async throws {
     try await CommandFixture.run { daemon in
       try """
@@ -126,7 +126,7 @@ import Testing
       #expect((mode as? NSNumber)?.intValue == 0o600)
       let again = await daemon.cospool("bugreport", "--output", file, "--yes")
       #expect(again.exitCode == 1 && again.errors.contains("exists already"), "\(again)")
-      // What a link leads to is not begun either.
+      // The target of a link is not created, either.
       let link = daemon.directory + "/link"
       try FileManager.default.createSymbolicLink(
         atPath: link, withDestinationPath: daemon.directory + "/elsewhere")

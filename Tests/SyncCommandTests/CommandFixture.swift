@@ -6,7 +6,7 @@ import SyncClient
 @testable import SyncCommand
 @testable import SyncDaemon
 
-/// The command line in front of a real daemon with a real store.
+/// The command line with a real daemon and a real store.
 struct CommandFixture: Sendable {
   var directory: String
 
@@ -22,7 +22,7 @@ struct CommandFixture: Sendable {
       queueSizeMax: queueSizeMax, threadQueue: threadQueue, body)
   }
 
-  /// The same in a directory that stays.
+  /// The same in a directory that is kept.
   static func run(
     in root: String, subdirectory: String = "", queueSizeMax: Int? = 10,
     threadQueue: Bool? = true, _ body: @Sendable (CommandFixture) async throws -> Void
@@ -73,20 +73,20 @@ struct CommandFixture: Sendable {
 }
 
 extension WatchSurroundings {
-  /// For commands that end by themselves.
+  /// The time limit for commands that end by themselves.
   static let none = WatchSurroundings(
     write: { _ in false }, screen: { nil }, style: { .plain }, stop: { AsyncStream { nil } },
     resizes: { AsyncStream { nil } })
 }
 
 extension TextStyle {
-  /// No terminal; ages are counted from 2026-01-02 00:00:00 UTC.
+  /// There is no terminal; ages are counted from 2026-01-02 00:00:00 UTC.
   static let plain = TextStyle(
     width: nil, hasColour: false, now: Date(timeIntervalSince1970: 1_767_312_000))
 }
 
 extension DoctorLimits {
-  /// For machines where much else goes on.
+  /// A long limit, for busy machines.
   static let unhurried = DoctorLimits(
     check: .seconds(50), daemonSeconds: 40, connectSeconds: 40, versionSeconds: 40)
 }

@@ -25,7 +25,7 @@ import Testing
     }
   }
 
-  /// The daemon that runs goes on; the next one would not start.
+  /// The running daemon continues; the next one would not start.
   @Test func aFileThatIsBrokenMeanwhileIsInStatus() async throws {
     try await CommandFixture.run { fixture in
       _ = await fixture.cospool("config", "set", "maxQueueSize", "3")
@@ -77,7 +77,7 @@ import Testing
     }
   }
 
-  // S2-36, S2-98: a person's first start has the thread queue on; what is there stays.
+  // S2-36, S2-98: at a user's first start, the thread queue is on; existing settings stay.
   @Test func initMakesTheDataDirectoryOnce() async throws {
     let directory = "/tmp/csp-\(UInt32.random(in: .min ... .max))/deep"
     defer {

@@ -9,11 +9,11 @@ import Testing
 
 @testable import SyncCommand
 
-/// The way to the server, in front of servers that fail each in its way.
+/// The checks of the connection to a server, with servers that each fail in a different way.
 @Suite(.timeLimit(.minutes(5))) struct DoctorServerTests {
   private typealias Machine = DoctorTests.Machine
 
-  /// Answers everything with one head.
+  /// Answers every request with the same head.
   private final class Answering: ChannelInboundHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundOut = HTTPServerResponsePart
@@ -28,7 +28,7 @@ import Testing
     }
   }
 
-  /// What doctor says of a server on a port of its own.
+  /// The findings of doctor about a server on a port of its own.
   private func findings(
     status: HTTPResponseStatus = .ok, date: Date? = nil, hasTLS: Bool = false,
     isExpired: Bool = false, address: (Int) -> String, settings: String = "{}", now: Date = Date()
@@ -73,7 +73,7 @@ import Testing
     found(findings, "serverName", .ok, "127.0.0.1")
     found(findings, "serverHealth", .ok)
     found(findings, "clock", .ok)
-    // One that answers everything alike is a proxy that lets no WebSocket through.
+    // A server that gives every request the same answer is a proxy that does not support WebSocket.
     found(findings, "serverUpgrade", .error, "HTTP status 200")
   }
 
@@ -98,21 +98,21 @@ import Testing
   @Test func nobodyAtTheAddressIsTold() async throws {
     let machine = try Machine()
     defer { machine.remove() }
-    // A port that was given a moment ago, and given back.
+    // A port that was just allocated and released.
     let server = try await ServerBootstrap(group: NIOSingletons.posixEventLoopGroup)
       .bind(host: "127.0.0.1", port: 0).get()
     let port = server.localAddress?.port ?? 0
     try await server.close()
     try machine.credentials(server: "ws://127.0.0.1:\(port)")
     found(await machine.findings(), "serverPort", .error, "refused")
-    // Names under `invalid` are known to nobody (RFC 6761).
+    // Names under `invalid` never resolve (RFC 6761).
     try machine.credentials(server: "wss://nowhere.invalid")
     found(await machine.findings(), "serverName", .error, "nowhere.invalid")
     try machine.credentials(server: "http://host")
     found(await machine.findings(), "server", .error, "not the address")
   }
 
-  /// As one that was stopped, or hangs: the system still takes connections for it.
+  /// Like a process that was stopped, or hangs: the system still accepts connections for it.
   @Test func aServerThatNeverAnswersIsAnError() async throws {
     let machine = try Machine()
     defer { machine.remove() }
@@ -145,7 +145,7 @@ import Testing
       try await findings(
         hasTLS: true, address: { "wss://localhost:\($0)" }, settings: trusting, now: end + 60),
       "certificateDays", .error, "expired")
-    // Whether its root is trusted or not: renewing it is what helps.
+    // Whether or not its root is trusted, renewing the certificate helps.
     for settings in ["{}", #"{"certificate":"\#(TestAuthority.expiredFile)"}"#] {
       found(
         try await findings(
@@ -168,7 +168,7 @@ import Testing
   }
 }
 
-/// Writes a date as HTTP has it.
+/// Writes a date in HTTP's format.
 private enum HTTPDateText {
   static func text(of date: Date) -> String {
     let format = DateFormatter()

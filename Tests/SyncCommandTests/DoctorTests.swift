@@ -7,9 +7,9 @@ import Testing
 
 @testable import SyncCommand
 
-/// `cospool doctor` finds what is planted, and names it.
+/// `cospool doctor` finds planted problems and names them.
 @Suite(.timeLimit(.minutes(5))) struct DoctorTests {
-  /// A machine that is well, in folders of its own, without a daemon.
+  /// A healthy machine, in folders of its own, without a daemon.
   struct Machine {
     let root = "/tmp/csp-doctor-\(UInt32.random(in: .min ... .max))"
     var data: String { root + "/data" }
@@ -69,7 +69,7 @@ import Testing
     try await body(machine)
   }
 
-  /// That a finding is there, and says what to do.
+  /// Expects a finding with advice.
   private func expect(
     _ findings: [DoctorFinding], _ code: String, _ severity: DoctorFinding.Severity,
     _ words: String..., sourceLocation: SourceLocation = #_sourceLocation
@@ -129,13 +129,13 @@ import Testing
     }
   }
 
-  /// The daemon's program reads all of it; the first bytes of a damaged one are as they should be.
+  /// The daemon's program reads the whole file; the first bytes of a damaged one are correct.
   @Test func aDamagedStoreIsTold() async throws {
     try await with { machine in
       let store = machine.data + "/cospool.sqlite"
       try machine.write("SQLite format 3\0", to: store)
       expect(await machine.findings(), "store", .ok)
-      // One that does not know the option.
+      // A program that does not know the option.
       try machine.program("cospoold", "exit 2")
       expect(await machine.findings(), "store", .ok)
       try machine.program(
@@ -145,7 +145,7 @@ import Testing
       #expect(damaged.count { $0.code == "store" } == 1)
       try machine.program("cospoold", "echo 'cospoold: it has format 99' >&2; exit 1")
       expect(await machine.findings(), "store", .error, "it has format 99")
-      // What was set aside says what it is, with its companions as one.
+      // Damaged files that were set aside are named, together with their companions.
       try machine.write("", to: store + ".corrupt-1")
       try machine.write("", to: store + ".corrupt-1-wal")
       let aside = await machine.findings().filter { $0.code == "storeSetAside" }
@@ -288,7 +288,7 @@ import Testing
     try await with { machine in
       try machine.program("systemctl", "exit 0")
       expect(await machine.findings(), "service", .info)
-      // A package's unit is nobody's until it is enabled.
+      // A package's unit belongs to no user until it is enabled.
       let packaged = machine.root + "/units"
       try machine.write(
         "[Service]\nExecStart=\(machine.bin)/cospoold\n", to: packaged + "/cospoold.service")
@@ -313,7 +313,7 @@ import Testing
       #expect(!found.contains { $0.code == "serviceFailed" })
       try machine.program(
         "systemctl", "[ \"$*\" = '--user is-failed cospoold.service' ] && echo failed")
-      // That unit is for the usual data, and these are others.
+      // That unit is for the default data directory, and this is a different one.
       #expect(await !machine.findings().contains { $0.code == "serviceFailed" })
       try unit(#"\#(machine.bin)/cospoold --data "\#(machine.data)""#)
       expect(
@@ -322,7 +322,7 @@ import Testing
     }
   }
 
-  // What is told works: the same command with --fix finds nothing of it any more.
+  // The advice works: with --fix, the same command no longer finds the problem.
   @Test func fixTakesRightsFromOthers() async throws {
     try await with { machine in
       chmod(machine.data, 0o755)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import SyncCommand
 
-/// `cospool queue edit` without a text: a person's editor, against a real daemon.
+/// `cospool queue edit` without a text: the user's editor, with a real daemon.
 @Suite(.timeLimit(.minutes(10))) struct EditorTests {
   private static let message = "11111111-1111-4111-8111-111111111111"
 
@@ -48,7 +48,7 @@ import Testing
       try Data().write(to: URL(filePath: go))
       let outcome = await edited
       #expect(outcome.output == #"edited "please fix the flaky test" in s"#)
-      // What the editor showed was not what the other edit left.
+      // The editor did not show the text that the other edit left.
       #expect(outcome.errors.contains("The message waits until you choose"), "\(outcome.errors)")
       let after = await content(in: fixture)
       #expect(after.contains("please fix the flaky test"))

@@ -11,7 +11,7 @@ import Testing
   // C-12
   @Test func filesAreAttachedListedFetchedAndTakenAway() async throws {
     try await CommandFixture.run { fixture in
-      // What lies in the daemon's own directory is not attached.
+      // Files in the daemon's own directory are not attached.
       let folder = URL.temporaryDirectory.appending(path: UUID().uuidString)
       try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
       defer { try? FileManager.default.removeItem(at: folder) }
@@ -99,7 +99,7 @@ import Testing
       #expect(
         queues.flatMap(\.messages).map(\.content)
           == ["- first idea", "second \"idea\"", "# third"])
-      // Again, they are other messages.
+      // A second run makes further messages.
       _ = await fixture.cospool("queue", "import", "--lines", "-", "-s", "a", input: "# third")
       #expect(
         await fixture.cospool("queue", "list", "-s", "a").output.split(separator: "\n")

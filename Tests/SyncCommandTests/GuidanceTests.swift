@@ -4,9 +4,9 @@ import Testing
 
 @testable import SyncCommand
 
-/// What the command line does for a person who looks for their way: help, suggestions, completion.
+/// The command line's aids for a user: help, suggestions and completion.
 @Suite(.timeLimit(.minutes(10))) struct GuidanceTests {
-  /// Every command with the words that lead to it, hidden ones left out.
+  /// Every command with its words, without hidden ones.
   private static func commands(
     below group: any ParsableCommand.Type = Cospool.self, path: [String] = []
   ) -> [(path: [String], command: any ParsableCommand.Type)] {
@@ -26,7 +26,7 @@ import Testing
       #expect(examples.lowerBound < usage.lowerBound, "\(path)")
       let lines = help[examples.upperBound...].split(separator: "\n").prefix { $0.hasPrefix("  ") }
       #expect(lines.contains { $0.contains("cospool") }, "\(path): \(lines)")
-      // The line of the usage is the parser's own, and one line whatever its length.
+      // The line of the usage is the parser's own, and a single line whatever its length.
       for line in help.split(separator: "\n") where !line.hasPrefix("USAGE:") {
         #expect(line.count <= 100, "\(path): \(line)")
       }
@@ -54,7 +54,7 @@ import Testing
     #expect(await CommandFixture.cospool(["help", "queue", "list"]).exitCode == 0)
   }
 
-  /// What the server would refuse in words of its own is said in those of the command.
+  /// A refusal that the server would word in its own terms is worded in the command's.
   @Test(arguments: [
     (["ntfy", "nonsense"], "https://SERVER/TOPIC"),
     (["webhook", "example.org", "--secret-file", "-"], "must start with https://"),
@@ -104,7 +104,7 @@ import Testing
     }
   }
 
-  /// Whoever looks for a command finds it under what it is for, each once.
+  /// Each command is listed once, under its purpose.
   @Test func commandsStandInGroups() async {
     let help = await CommandFixture.cospool(["--help"]).output
     let names = help.split(separator: "\n").filter { $0.hasSuffix("SUBCOMMANDS:") }
@@ -121,12 +121,12 @@ import Testing
     #expect(Cospool.configuration.ungroupedSubcommands.isEmpty)
   }
 
-  // S2-47: whatever a command needs the daemon for, that it got no answer is told.
+  // S2-47: every command that needs the daemon reports a missing answer.
   @Test func noCommandIsSilentWithoutADaemon() async {
     let commands = Self.commands().filter { $0.command is any DaemonCommand.Type }
     #expect(commands.count > 40)
     for (path, command) in commands {
-      // What the usage does not put in brackets is needed, whatever it is about.
+      // Every word without brackets in the usage is required.
       let needed = Cospool.usageString(for: command).replacing(#/\[[^\]]*\]/#, with: "")
         .split(separator: " ").filter { $0.hasPrefix("<") || $0.hasPrefix("--") }
         .map { $0.hasPrefix("<") ? "1" : String($0) }
@@ -194,7 +194,7 @@ import Testing
     }
   }
 
-  /// Each shell gets ids as its completion reads them: bash expands the words of a list.
+  /// Each shell gets ids in the form that its completion reads: bash expands the words of a list.
   @Test func idsComeAsTheShellReadsThem() async throws {
     try await CommandFixture.run { fixture async throws in
       _ = await fixture.cospool("session", "add", "a:$(b) 'c\\d")
@@ -225,7 +225,7 @@ import Testing
     }
   }
 
-  /// The commands that the table of requirements names are there.
+  /// The commands that the table of requirements names exist.
   @Test func requirementsNameCommandsThatExist() throws {
     let file = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
       .appending(path: "REQUIREMENTS.md")

@@ -7,9 +7,9 @@ import Testing
 @testable import SyncCommand
 @testable import SyncDaemon
 
-/// What a person reads before they allow a tool.
+/// What a user reads before allowing a tool.
 @Suite struct HookApprovalTests {
-  /// What devices show of a hook's request, as its register holds it.
+  /// The text that devices show for a hook's request, as its register holds it.
   private func shown(_ input: JSONTree) throws -> ApprovalRequest {
     let ask = try AskRequest(ofTool: "Bash", input).ask()
     guard case .approval(let tool, let summary, let details) = ask else {
@@ -71,7 +71,8 @@ import Testing
         """)
   }
 
-  /// It would make a command read otherwise on the page, in a push, or anywhere: nothing of it is left as it is.
+  /// Such characters would change how a command reads on the page, in a push or elsewhere: none of
+  /// them is left unchanged.
   @Test(arguments: [
     "\u{202E}", "\u{2066}", "\u{200B}", "\u{200F}", "\u{FEFF}", "\u{AD}", "\u{E0041}", "\u{1B}",
     "\u{7}",
@@ -107,7 +108,7 @@ import Testing
     return HookEvent(Array(text.utf8))
   }
 
-  /// What people read is longer than the input: it has the tool, a line, and lines that are indented.
+  /// The text for users is longer than the input: it has the tool, a line, and indented lines.
   @Test func whatIsTooLongIsAskedAtTheAgentsOwnPrompt() throws {
     func input(_ command: String) -> String {
       JSONTree.object(["command": .string(command), "timeout": 5]).line
@@ -158,7 +159,7 @@ import Testing
     return .object(members)
   }
 
-  /// Every name and every value is in what is shown, or the request says that it is cut.
+  /// The shown text has every name and every value, or the request is marked as cut.
   @Test func everyFieldOfAnInputIsShownOrMarked() throws {
     var random = SeededGenerator(seed: 42)
     var whole = 0
@@ -167,7 +168,7 @@ import Testing
       guard case .object(let members) = input else { continue }
       let request = try shown(input)
       if !request.isCut { whole += 1 }
-      // What is cut in the register is fetched before a yes: the text that the host made.
+      // If the register has a cut text, the host's whole text is fetched before an approval.
       guard case .approval(_, _, let text) = try AskRequest(ofTool: "Bash", input).ask() else {
         continue
       }

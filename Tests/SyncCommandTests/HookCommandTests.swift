@@ -13,7 +13,7 @@ import Testing
     _ fixture: CommandFixture, _ event: String, _ arguments: [String] = [],
     variables: [String: String] = [:]
   ) async -> (outcome: CommandRunner.Outcome, complaints: [String]) {
-    // The hook's own limit is no matter of these tests, and a busy machine takes its time.
+    // These tests do not check the hook's own limit, and a busy machine is slow.
     let patience = arguments.contains("--timeout") ? [] : ["--timeout", "60"]
     return await Self.run(
       ["hook", "--explain"] + patience + arguments, stdin: event,
@@ -42,7 +42,7 @@ import Testing
       + #""hook_event_name":"\#(name)"\#(fields.isEmpty ? "" : "," + fields)}"#
   }
 
-  /// What the daemon says of a session's agent, in one field.
+  /// One field of the daemon's data about a session's agent.
   private func expectActivity(
     _ fixture: CommandFixture, of session: String = "abc-1", _ field: String, _ value: JSONTree
   ) async throws {
@@ -63,7 +63,7 @@ import Testing
 
       #expect(await hook(fixture, event("UserPromptSubmit", #""prompt":"go""#)).complaints == [])
       try await expectActivity(fixture, "isProcessing", true)
-      // In the thread queue, and hidden while it works.
+      // The thread is in the queue, and hidden while the agent works.
       #expect(await fixture.cospool("thread", "list", "--json").output.contains("\"locked\":true"))
 
       let tools = #""tool_name":"Bash","tool_input":{"command":"ls"},"tool_use_id":"toolu_1""#
@@ -91,7 +91,7 @@ import Testing
     }
   }
 
-  /// Leave for its question tool would be an empty answer: it asks at its own prompt.
+  /// Allowing its question tool would be an empty answer, so it asks at its own prompt.
   @Test func claudesQuestionsAreShownAsQuestions() async throws {
     try await CommandFixture.run { fixture in
       let tool =
@@ -109,7 +109,7 @@ import Testing
     }
   }
 
-  /// An agent says that it works in a session at every start, and after each compaction.
+  /// An agent reports its session at every start and after each compaction.
   @Test func whatAPersonNamedStaysNamedSo() async throws {
     try await CommandFixture.run { fixture in
       let start = event("SessionStart", #""source":"startup""#)
@@ -122,10 +122,10 @@ import Testing
       let list = await fixture.cospool("session", "list", "--json").output
       #expect(list.contains(#""name":"Review of the parser""#), "\(list)")
       #expect(list.contains(#""project":"/src/shop""#), "\(list)")
-      // Nobody undoes what an agent said.
+      // An agent's reports cannot be undone.
       #expect(await fixture.cospool("undo").output.contains("renaming"))
       #expect(await fixture.cospool("undo").errors.contains("othing"))
-      // One that a person made without a name or project gets them.
+      // A session that a user made without a name or project gets them.
       #expect(await fixture.cospool("session", "add", "mine").exitCode == 0)
       #expect(await hook(fixture, again, ["-s", "mine"]).complaints == [])
       #expect(
@@ -133,7 +133,7 @@ import Testing
     }
   }
 
-  /// An agent that its person stopped tells no end of its turn.
+  /// An agent that its user stopped does not report the end of its turn.
   @Test(arguments: [
     (name: "Notification", #""notification_type":"idle_prompt""#),
     (name: "Notification", #""message":"Claude is waiting for your input""#),
@@ -142,7 +142,7 @@ import Testing
     try await CommandFixture.run { fixture in
       #expect(await hook(fixture, event("UserPromptSubmit")).complaints == [])
       #expect(await hook(fixture, event("PreToolUse", #""tool_name":"Bash""#)).complaints == [])
-      // Its context was made smaller in the middle of its turn.
+      // Its context was compacted in the middle of its turn.
       #expect(await hook(fixture, event("SessionStart", #""source":"compact""#)).complaints == [])
       try await expectActivity(fixture, "busy", true)
       #expect(await hook(fixture, event(name, fields)).complaints == [])
@@ -185,7 +185,7 @@ import Testing
     }
   }
 
-  /// Whatever goes wrong: exit code 0 and nothing written, so that the agent asks or goes on.
+  /// After any failure: exit code 0 and no output, so that the agent asks or continues.
   @Test func nothingThatGoesWrongStandsInTheWay() async throws {
     try await CommandFixture.run { fixture in
       for input in [
@@ -202,11 +202,11 @@ import Testing
     let result = await hook(gone, event("PermissionRequest"))
     #expect(result.outcome == Self.silent)
     #expect(result.complaints.first?.contains("No daemon is running") == true)
-    // Without --explain not a word.
+    // Without --explain, there is no output.
     let quiet = await Self.run(
       ["hook"], stdin: event("Stop"), variables: ["COSPOOL_DATA": gone.directory])
     #expect(quiet.outcome == Self.silent && quiet.complaints == [])
-    // Claude Code takes the exit code 2 for a veto, so wrong usage has none.
+    // Claude Code treats exit code 2 as a veto, so wrong usage must not end with it.
     let wrong = await Self.run(["hook", "--no-such-flag"], stdin: event("Stop"))
     #expect(wrong.outcome.exitCode == 0 && wrong.outcome.output.isEmpty)
     let late = await Self.run(["--data", "/tmp/x", "hook", "--no-such-flag"], stdin: event("Stop"))
@@ -219,7 +219,7 @@ import Testing
     }
   }
 
-  /// An agent that never closes stdin does not hold the hook.
+  /// An agent that never closes stdin does not block the hook.
   @Test func theHookEndsInTime() async throws {
     var environment = Environment(
       variables: ["COSPOOL_DATA": "/tmp/none"], input: StandardInput { [] }, style: .plain,
@@ -319,7 +319,7 @@ import Testing
         == "{\"model\": \"opus\"}")
   }
 
-  /// The agents' own variables say where their settings are.
+  /// The agents' own variables give the places of their settings.
   @Test func theAgentsOwnFolderIsTaken() async throws {
     let home = "/tmp/csp-home-\(UInt32.random(in: .min ... .max))"
     defer { try? FileManager.default.removeItem(atPath: home) }
@@ -332,13 +332,13 @@ import Testing
       ).outcome
       #expect(install.output.hasPrefix("installed in \(home + file)"), "\(install)")
     }
-    // A name that is no path counts as none.
+    // A value that is not a path counts as missing.
     let relative = await Self.run(
       ["hooks", "install", "claude", "--program", "cospool"],
       variables: ["HOME": home, "CLAUDE_CONFIG_DIR": "other"]
     ).outcome
     #expect(relative.output.hasPrefix("installed in \(home)/.claude/settings.json"))
-    // One file that nobody can read does not hide the other.
+    // An unreadable file does not hide the other.
     try Data("{".utf8).write(to: URL(fileURLWithPath: home + "/codex/hooks.json"))
     let status = await Self.run(["hooks", "status"], variables: variables).outcome
     #expect(status.exitCode == 0)
@@ -398,7 +398,7 @@ import Testing
       ["hooks", "install", "claude", "--file", folder + "/s.json", "--program", "cospool"]
     ).outcome
     #expect(outcome.exitCode == 0)
-    // Also one whose file is not there yet.
+    // Also one whose file does not exist yet.
     try FileManager.default.createSymbolicLink(
       atPath: folder + "/later.json", withDestinationPath: "dotfiles/later.json")
     let later = await Self.run(

@@ -12,7 +12,7 @@ import Testing
   private static let two = "22222222-aaaa-4000-8000-000000000002"
   private static let three = "33333333-aaaa-4000-8000-000000000003"
 
-  /// One event: what the agent reads of its hook.
+  /// Sends one event; returns what the agent reads from its hook.
   @discardableResult
   private func hook(
     _ fixture: CommandFixture, _ name: String, of session: String = one, _ fields: String = "",
@@ -61,7 +61,7 @@ import Testing
   private static let running =
     #""background_tasks":[{"id":"a1","type":"subagent","status":"running","description":"s"}]"#
 
-  // MARK: - Agents of the agent's own
+  // MARK: - Sub-agents
 
   @Test func aSubagentTakesNoRequestOfThePersonAway() async throws {
     try await CommandFixture.run { fixture in
@@ -86,7 +86,7 @@ import Testing
       await hook(fixture, "UserPromptSubmit", #""prompt":"go""#)
       let asks = #""tool_name":"Bash","tool_input":{"command":"ls"},"agent_id":"sub1""#
       await hook(fixture, "PermissionRequest", asks)
-      // The agent itself says its last word, and hears that another one is done.
+      // The main agent ends its reply, and then learns that a sub-agent has finished.
       await hook(fixture, "Stop", #""stop_hook_active":false,\#(Self.running)"#)
       let notification = #""prompt":"<task-notification>\n<task-id>a2</task-id>""#
       await hook(fixture, "UserPromptSubmit", notification)
@@ -107,7 +107,7 @@ import Testing
       try await expectStatus("processing", fixture)
       await hook(
         fixture, "UserPromptSubmit", #""prompt":"<task-notification>\n<task-id>a1</task-id>""#)
-      // A server that it started goes on for ever.
+      // A server that it started runs forever.
       await hook(
         fixture, "Stop",
         #""background_tasks":[{"id":"b","type":"shell","status":"running","command":"serve"}]"#)
@@ -115,8 +115,8 @@ import Testing
     }
   }
 
-  /// A prompt that was given is at work until all that it began has ended; `agents-check` shows that it ends then:
-  /// here, all hooks began before it was given.
+  /// A prompt is in work until everything that it began has ended. `agents-check` shows that it
+  /// ends then; here, all hooks began before the prompt.
   @Test func thePromptThatWasGivenEndsWithItsSubagents() async throws {
     try await CommandFixture.run { fixture in
       _ = await fixture.cospool("config", "set", "agent", "hooks")
@@ -200,7 +200,7 @@ import Testing
       try await expectStatus("processing", fixture)
       #expect(await fixture.cospool("queue", "list", "-s", "shop").output.contains("two"))
       #expect(await sessions(fixture).map { $0["id"]?.text } == [Self.one])
-      // Back to the cleared one, and to what was branched from it.
+      // Back to the cleared conversation, and to the branch of it.
       await hook(fixture, "SessionEnd", of: Self.three, #""reason":"resume""#)
       await hook(fixture, "SessionStart", of: Self.two, #""source":"resume""#)
       #expect(await sessions(fixture).map { $0["id"]?.text } == [Self.one])
@@ -208,7 +208,7 @@ import Testing
     }
   }
 
-  /// What the terminal goes on with is known after a restart of the daemon.
+  /// After a restart of the daemon, the terminal's conversation is still known.
   @Test func aTerminalKeepsItsSessionOverARestart() async throws {
     let root = "/tmp/csp-\(UInt32.random(in: .min ... .max))"
     for round in 1...2 {
@@ -233,10 +233,10 @@ import Testing
   @Test func anotherTerminalHasASessionOfItsOwn() async throws {
     try await CommandFixture.run { fixture in
       await hook(fixture, "SessionStart", #""source":"startup""#)
-      // A copy in another window.
+      // A copy of the conversation in another window.
       await hook(fixture, "SessionStart", of: Self.two, #""source":"fork""#)
       #expect(await sessions(fixture).count == 2)
-      // The person went over to a conversation that was not known.
+      // The user switched to an unknown conversation.
       await hook(fixture, "SessionEnd", #""reason":"resume""#)
       await hook(fixture, "SessionStart", of: Self.three, #""source":"resume""#)
       #expect(await sessions(fixture).count == 3)
@@ -264,7 +264,7 @@ import Testing
       #expect(sent.exitCode == 0, "\(sent.errors)")
       let queue = await fixture.cospool("queue", "list", "-s", Self.two).output
       #expect(queue.contains("one"), "\(queue)")
-      // What waits in a closed one is not passed over in silence; nor is one that is opened again.
+      // Messages that wait in a closed session are reported, also if the session is opened again.
       await hook(fixture, "SessionStart", #""source":"resume""#)
       #expect(
         await fixture.cospool("send", "-s", "shop", "two").errors.contains("several sessions"))

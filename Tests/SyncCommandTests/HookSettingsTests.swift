@@ -4,7 +4,8 @@ import Testing
 
 @testable import SyncCommand
 
-/// Settings files of agents: Cospool's hooks go in and out, everything else keeps its bytes.
+/// Settings files of agents: Cospool's hooks are added and removed, and everything else keeps its
+/// bytes.
 @Suite struct HookSettingsTests {
   private static let handlers = [
     (event: "Stop", command: "/usr/bin/cospool hook --timeout 5", timeout: 10),
@@ -86,7 +87,7 @@ import Testing
 
   @Test func everythingElseKeepsItsBytes() throws {
     let with = try installed(Self.others)
-    // What was added goes in one piece behind something; the rest is the text as it was.
+    // The addition is one piece after existing text; the rest of the text is unchanged.
     var rest = Self.others[...]
     for line in with.split(separator: "\n", omittingEmptySubsequences: false) {
       guard let found = rest.range(of: line) else { continue }
@@ -149,7 +150,7 @@ import Testing
     }
   }
 
-  /// Agents and people write the file as well, between the moment it is read and the moment it is written.
+  /// Agents and users write the file, too, between its being read and written.
   @Test func whatOthersWroteMeanwhileIsKept() throws {
     let path = "/tmp/csp-settings-\(UInt32.random(in: .min ... .max)).json"
     defer {
@@ -183,7 +184,7 @@ import Testing
         == "/x cannot be read: Permission denied. Give yourself permission to read it.")
   }
 
-  /// As those are that a program writes which keeps settings in a repository.
+  /// Like the links of a program that keeps settings in a repository.
   @Test func aFileThatNobodyMayWriteIsLeftAlone() throws {
     let path = "/tmp/csp-settings-\(UInt32.random(in: .min ... .max)).json"
     try Data("{}\n".utf8).write(to: URL(filePath: path))

@@ -3,7 +3,7 @@ import Testing
 
 @testable import SyncCommand
 
-/// HOOKING-UP.md has the tools and figures that the code has.
+/// HOOKING-UP.md has the tools and figures of the code.
 @Suite struct HookingUpDocumentTests {
   @Test func toolsAndFiguresAreThoseOfTheCode() throws {
     let text = try String(

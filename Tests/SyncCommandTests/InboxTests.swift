@@ -5,7 +5,8 @@ import Testing
 
 @testable import SyncCommand
 
-/// `cospool inbox`: what needs its person, in one order, each line with the command that decides it.
+/// `cospool inbox`: everything that needs its user, in one order, each line with the command that
+/// decides it.
 @Suite(.timeLimit(.minutes(10))) struct InboxTests {
   private static let id = "11111111-1111-4111-8111-111111111111"
   private static let merged =
@@ -46,7 +47,7 @@ import Testing
         to: APIRequest(
           .post, ["sessions", "asking", "asks"],
           body: ["kind": "approval", "toolName": "Bash", "summary": "git push"]))
-      // A session that asks and is a thread, too, has one line.
+      // A session that asks, and that is also a thread, has one line.
       #expect(await fixture.cospool("thread", "add", "asking").exitCode == 0)
       let found = try await until(fixture, ["release", "asking", "sooner", "later"])
       #expect(found.map(\.reason) == [.merged, .asks, .ready, .ready])

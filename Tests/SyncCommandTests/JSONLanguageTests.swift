@@ -10,7 +10,7 @@ import Testing
   private static let one = "11111111-1111-4111-8111-111111111111"
   private static let two = "22222222-2222-4222-8222-222222222222"
 
-  /// In this order; what is refused answers in JSON as well.
+  /// The steps, in this order; a refusal is JSON, too.
   private static let steps: [[String]] =
     [
       "send -s a --id \(one) one", "send -s a --id \(two) two", "overview", "inbox", "status",
@@ -41,14 +41,14 @@ import Testing
       "export DIR/all.json", "import DIR/all.json", "dump", "queue clear -s a",
     ].map { $0.split(separator: " ").map(String.init) }
 
-  /// Commands with a format of their own, that do not end, or that change more than the data directory.
+  /// Commands that have a format of their own, do not end, or change more than the data directory.
   private static let others: Set<String> = [
     "queue fetch", "mcp", "completions", "complete", "hook", "hooks install", "hooks uninstall",
     "hooks status", "service install", "service uninstall", "service status", "service logs",
     "service restart", "setup", "init", "doctor", "bugreport", "web open", "task watch", "ask",
   ]
 
-  /// What has the format of a file.
+  /// Commands whose output has a file's format.
   private static func isDocument(_ step: [String]) -> Bool {
     step[0] == "dump" || step[0] == "export" || step.starts(with: ["queue", "export"])
   }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import SyncCommand
 
-/// Prompts for later on the command line, in front of a real daemon.
+/// Prompts for later on the command line, with a real daemon.
 @Suite(.timeLimit(.minutes(10))) struct LaterCommandTests {
   private func message(
     _ text: String, in fixture: CommandFixture
@@ -84,10 +84,10 @@ import Testing
   }
 }
 
-/// Times as a person writes them.
+/// Times as users write them.
 struct LaterTimeTests {
   private static let zone = TimeZone(secondsFromGMT: 3_600) ?? .gmt
-  /// 2026-11-30T12:00:00Z, one in the afternoon there.
+  /// 2026-11-30T12:00:00Z, one o'clock in the afternoon there.
   private static let now = Date(timeIntervalSince1970: 1_796_040_000)
 
   private func text(at text: String, zone: TimeZone = Self.zone) throws -> String? {
@@ -129,7 +129,7 @@ struct LaterTimeTests {
     #expect(try LaterOptions.parse([]).later() == nil)
   }
 
-  /// An hour that summer time leaves out is the one behind it; one that comes twice is the first.
+  /// An hour that summer time skips means the next one; one that occurs twice means the first.
   @Test func summerTimeLosesNothing() throws {
     let berlin = try #require(TimeZone(identifier: "Europe/Berlin"))
     #expect(try text(at: "2027-03-28 02:30", zone: berlin) == "2027-03-28T01:30:00.000Z")

@@ -54,7 +54,7 @@ import Testing
     }
   }
 
-  /// An agent that reads a list gets no megabytes; JSON has all of it.
+  /// An agent that reads a list does not get megabytes; JSON has everything.
   @Test func whatIsVeryLongIsCutWithoutATerminal() {
     var table = TextTable(["ID", "CONTENT"])
     table.rows = [
@@ -75,7 +75,7 @@ import Testing
     var table = TextTable([.init(title: "A"), .init(title: "B")])
     table.rows = [[.init("שלום"), .init("x")]]
     #expect(table.text(style: style(80)).hasSuffix("\u{2068}שלום\u{2069}  x"))
-    // A file has no columns that could be turned round.
+    // Output to a file has no columns that could be reversed.
     #expect(table.text(style: style(nil)).hasSuffix("שלום  x"))
     let field = FieldText.text(of: [("name", "مرحبا")], style: style(80))
     #expect(field == "name  \u{2068}مرحبا\u{2069}")

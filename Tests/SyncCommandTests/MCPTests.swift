@@ -6,9 +6,9 @@ import Testing
 
 @testable import SyncCommand
 
-/// `cospool mcp` in front of a real daemon: lines in, lines out.
+/// `cospool mcp` with a real daemon: lines in, lines out.
 @Suite struct MCPTests {
-  /// Gives the server these lines, and returns what it wrote.
+  /// Sends these lines to the server, and returns its output.
   private func serve(
     _ fixture: CommandFixture, _ lines: [String], session: String? = nil
   ) async throws -> [JSONTree] {
@@ -47,11 +47,11 @@ import Testing
     ]).line
   }
 
-  /// What a tool gave, where it did what was asked.
+  /// The result of a tool that succeeded.
   private func content(_ answer: JSONTree) throws -> JSONTree {
     #expect(answer["result"]?["isError"]?.flag == false, "\(answer.line)")
     let structured = try #require(answer["result"]?["structuredContent"])
-    // Older clients read the text, which says the same.
+    // Older clients read the text, which has the same content.
     let text = try #require(answer["result"]?["content"]?.elements.first?["text"]?.text)
     #expect(JSONTree(Array(text.utf8)) == structured)
     return structured
@@ -120,7 +120,7 @@ import Testing
       #expect(try content(first[4])["busy"] == false)
       #expect(try content(first[4])["task"] == nil, "its agent was not heard of")
       _ = try content(first[5])
-      // Nobody works in it, so it shows.
+      // No agent works in it, so it is shown.
       #expect(try content(first[6])["threads"]?.elements.first?["session"] == "review")
       #expect(try content(first[7])["sessions"]?.elements.map { $0["id"] } == ["review"])
 
@@ -146,7 +146,7 @@ import Testing
     }
   }
 
-  /// A merged prompt is shown with its texts, and goes on with the one that an agent takes.
+  /// A merged prompt is shown with its texts, and starts with the one that an agent chooses.
   @Test func aMergedPromptIsResolved() async throws {
     try await CommandFixture.run { fixture in
       let file =
@@ -200,7 +200,7 @@ import Testing
       let again = try await serve(fixture, [add, call("queue_list", [:])], session: "s")
       #expect(try content(again[0])["id"] == content(answers[0])["id"])
       #expect(try content(again[1])["messages"]?.elements.count == 1)
-      // In another session the key is another message.
+      // In another session, the key means a different message.
       let other = try await serve(fixture, [add], session: "t")
       #expect(try content(other[0])["id"] != content(answers[0])["id"])
     }
@@ -262,7 +262,7 @@ import Testing
 
   @Test func keysMakeIdsThatStay() {
     let id = MessageKey.id(for: "nightly-1", in: "review")
-    // Fixed for ever: a later version must not add the same prompt under another id.
+    // This must never change: a later version must not add the same prompt under a different id.
     #expect(id == MessageKey.id(for: "nightly-1", in: "Review"))
     #expect(id != MessageKey.id(for: "nightly-2", in: "review"))
     #expect(id != MessageKey.id(for: "nightly-1", in: "revie"))

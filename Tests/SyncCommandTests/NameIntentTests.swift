@@ -6,7 +6,7 @@ import Testing
 
 @testable import SyncCommand
 
-/// A name means that thing or nothing, in every command.
+/// A name means that element or nothing, in every command.
 @Suite(.timeLimit(.minutes(10))) struct NameIntentTests {
   private struct Listed: Decodable {
     var id: String
@@ -44,7 +44,7 @@ import Testing
   // I-6: the name of a session that asks nothing is the beginning of another session's request.
   @Test func approvingASessionThatAsksNothingAllowsNothing() async throws {
     try await CommandFixture.run { fixture in
-      // A name that is the beginning of no id.
+      // A name that is not the beginning of an id.
       #expect(await fixture.cospool("session", "add", "zebra").exitCode == 0)
       async let asked = fixture.cospool("ask", "-s", "zebra", "--leave", "rm -rf /srv/production")
       let id = try await awaited("zebra", fixture).description
@@ -59,7 +59,7 @@ import Testing
         }
         #expect(await fixture.cospool("session", "delete", name).exitCode == 0)
       }
-      // What names no session is a beginning of 4 characters or more, or nothing.
+      // A word that names no session is a beginning of 4 characters or more, or means nothing.
       for length in 1...3 {
         let outcome = await fixture.cospool("approve", String(id.prefix(length)))
         #expect(outcome.exitCode == 1 && outcome.errors.contains("at least 4"), "\(outcome)")
@@ -86,7 +86,7 @@ import Testing
     }
   }
 
-  // I-7: row 8 of the list was meant, and a message of another session begins with 8.
+  // I-7: the user means row 8 of the list, and a message id of another session begins with 8.
   @Test func oneCharacterNamesNoMessageAndTheAnswerNamesIt() async throws {
     try await CommandFixture.run { fixture in
       for index in 0..<16 {

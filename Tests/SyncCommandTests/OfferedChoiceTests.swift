@@ -5,7 +5,7 @@ import struct Foundation.Data
 
 @testable import SyncCommand
 
-/// `queue show` offers what can be taken of a merged message, and nothing else.
+/// `queue show` offers exactly the texts of a merged message that can be chosen.
 @Suite struct OfferedChoiceTests {
   private func shown(_ content: String, _ texts: [String?]) throws -> String {
     let editions = texts.map { text in
@@ -24,7 +24,7 @@ import struct Foundation.Data
     let resolve = "cospool queue resolve 11111111 "
     for (content, texts, offer) in [
       ("a b", ["a", "b"], resolve + "--take 1, or --take merged"),
-      // An empty text is no message, and a long one is not kept.
+      // An empty text cannot be a message, and a long one is not kept.
       ("", ["a", "b"], resolve + "--take 1"), (" ", [nil, "b"], resolve + "--take 2"),
       ("a b", [nil, nil], resolve + "--take merged"),
       ("", [nil, nil], "cospool queue edit 11111111"),

@@ -4,9 +4,9 @@ import Testing
 
 @testable import SyncCommand
 
-/// Before a daemon whose status has little of what it has now.
+/// Commands with an older daemon, whose status lacks newer fields.
 @Suite(.timeLimit(.minutes(5))) struct OlderDaemonTests {
-  /// Answers whatever is asked alike.
+  /// Gives every request the same answer.
   private final class Responder: Sendable {
     private let socket: Int32
 
@@ -76,7 +76,8 @@ import Testing
   }
 
   #if os(Linux)
-    /// What a daemon of another container calls itself is the number of somebody else here: nothing is ended.
+    /// The process number of a daemon in another container belongs to another process here: nothing
+    /// is ended.
     @Test func aDaemonOfAnotherContainerIsLeft() async throws {
       let other = Process()
       other.executableURL = URL(filePath: "/bin/sleep")
@@ -91,7 +92,7 @@ import Testing
       }
     }
 
-    /// Nothing is ended where it could not be started again as it was.
+    /// Nothing is ended if it could not be started again in the same way.
     @Test func aDaemonOfWhichNobodyKnowsHowItWasStartedIsLeft() throws {
       let failure = #expect(throws: CommandFailure.self) {
         try DaemonStart(of: OlderDaemonTests.nobody)
@@ -99,7 +100,8 @@ import Testing
       #expect(failure?.message.contains("kill -USR1 \(OlderDaemonTests.nobody)") == true)
     }
 
-    /// A daemon that sees other files, as in a container: from here another one would be started.
+    /// A daemon that sees other files, as in a container: starting one from here would start a
+    /// different one.
     @Test(.enabled(if: OlderDaemonTests.maySeparateFiles))
     func aDaemonThatSeesOtherFilesIsLeft() async throws {
       let other = Process()
@@ -109,7 +111,7 @@ import Testing
       other.standardOutput = pipe
       try other.run()
       defer { end(other) }
-      // It has begun there.
+      // The program has begun there.
       _ = try pipe.fileHandleForReading.read(upToCount: 1)
       let failure = #expect(throws: CommandFailure.self) {
         try DaemonStart(of: Int(other.processIdentifier))
@@ -117,7 +119,8 @@ import Testing
       #expect(failure?.code == "otherContainer")
     }
 
-    /// Where a thread of Dispatch begins a process, that holds back SIGTERM as the thread does, and would go on.
+    /// A process that a thread of Dispatch starts blocks SIGTERM, like the thread, and would
+    /// continue.
     private func end(_ process: Process) {
       kill(process.processIdentifier, SIGKILL)
     }

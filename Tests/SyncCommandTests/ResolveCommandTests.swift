@@ -39,14 +39,14 @@ import Testing
       let json = await fixture.cospool("queue", "show", "1111", "--json")
       #expect(json.output.contains(#""merged":true"#), "\(json.output)")
       #expect(json.output.contains(#""text":"Bump the version to 2.0""#), "\(json.output)")
-      // So do the lists of sessions and of threads.
+      // The lists of sessions and of threads show it, too.
       #expect(await fixture.cospool("thread", "add", "release").exitCode == 0)
       for words in [["overview"], ["session", "list"], ["thread", "list", "--all"]] {
         let sessions = await CommandFixture.cospool(
           words, variables: ["COSPOOL_DATA": fixture.directory])
         #expect(sessions.output.contains(", 1 merged"), "\(words): \(sessions)")
       }
-      // What is exported is merged as well.
+      // The exported message is merged, too.
       let file = await fixture.cospool("queue", "export", "-s", "release", "-")
       #expect(file.output.contains("editions"), "\(file.output)")
     }
@@ -85,7 +85,7 @@ import Testing
     }
   }
 
-  /// What `queue show` says of the message when the command asks.
+  /// The answer of `queue show` about the message when the command asks.
   private func shown(_ versions: [(device: String, text: String)]) throws -> MessageAnswer {
     let editions = versions.map { version in
       #"{"bytes":1,"device":"\#(version.device)","savedAt":"2026-01-01T00:00:00.000Z","#
@@ -124,7 +124,7 @@ import Testing
     var unknown = try resolve(taking: "phone")
     let two = try shown(versions)
     #expect(throws: CommandFailure.self) { try unknown.lookUp(two, surroundings()) }
-    // Of two by one device the number says which.
+    // If one device has two versions, the number distinguishes them.
     var several = try resolve(taking: "desk")
     var more = versions
     more.append((device: "desk", text: "Bump nothing"))
@@ -136,7 +136,7 @@ import Testing
     #expect(failure?.message.contains("2 or 3") == true, "\(failure as Any)")
   }
 
-  /// Who types at a terminal is shown the text: it may have another number by now.
+  /// A user at a terminal sees the text first, because its number may have changed.
   @Test func theTextIsShownBeforeItIsTaken() throws {
     let versions: [(device: String, text: String)] = [
       ("laptop", Self.texts[0]), ("desk", Self.texts[1]),
@@ -161,7 +161,7 @@ import Testing
     #expect(question.contains(Self.texts[1]) && question.contains("version 2, by desk"))
   }
 
-  /// A version that came after the text was shown is not taken, and not settled.
+  /// A version that arrived after the text was shown is neither chosen nor settled.
   @Test func aVersionThatCameMeanwhileGoesOnWaiting() async throws {
     try await CommandFixture.run { fixture in
       _ = await fixture.cospool("send", "-s", "release", "--id", Self.id, "Use a file")
@@ -186,7 +186,7 @@ import Testing
       #expect(command.warning(of: answer)?.contains("another version was saved meanwhile") == true)
       let texts = try await message().editions?.compactMap(\.text)
       #expect(Set(texts ?? []) == ["Use SQLite", "Use Redis"], "\(texts as Any)")
-      // With all versions seen it goes on.
+      // After all versions were seen, it starts.
       try command.lookUp(try await message(), surroundings())
       let last = try await connection.answer(to: try command.request(input: StandardInput { [] }))
       #expect(command.warning(of: last) == nil)

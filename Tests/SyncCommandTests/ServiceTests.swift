@@ -3,7 +3,7 @@ import Testing
 
 @testable import SyncCommand
 
-/// `cospool service`, before a systemctl that writes down how it is called.
+/// `cospool service`, with a systemctl that records its calls.
 @Suite(.timeLimit(.minutes(5))) struct ServiceTests {
   private struct Machine {
     let root = "/tmp/csp-service-\(UInt32.random(in: .min ... .max))"
@@ -76,7 +76,7 @@ import Testing
     }
   }
 
-  /// What runs in it would be cut off.
+  /// Its running processes would be killed.
   @Test func aServiceThatRunsIsStartedAgainOnlyWhereItChanges() async throws {
     try await with(systemctl: "exit 0") { machine in
       let restart = "--user restart cospoold.service"
@@ -92,7 +92,7 @@ import Testing
     }
   }
 
-  /// A unit that does not start would fail at every login.
+  /// A unit that cannot start would fail at every login.
   @Test func aServiceThatDoesNotStartIsTakenBack() async throws {
     try await with { machine in
       try machine.program(
@@ -118,7 +118,7 @@ import Testing
           "--user reset-failed cospoold.service",
         ])
 
-      // What ran before runs again.
+      // Whatever ran before runs again.
       let before = "[Service]\nExecStart=cospoold --data \"\(machine.root)/my data\"\n"
       try before.write(toFile: machine.unit, atomically: true, encoding: .utf8)
       try machine.program("../ran", "")
@@ -134,7 +134,7 @@ import Testing
     }
   }
 
-  /// What waits in the other data would wait for good.
+  /// Messages in the other data directory would wait forever.
   @Test func aServiceForOtherDataIsNotTakenOver() async throws {
     try await with(systemctl: "exit 0") { machine in
       #expect(await machine.cospool("service", "install").exitCode == 0)
@@ -147,7 +147,7 @@ import Testing
       #expect(machine.text == text && !machine.calls.contains { $0.contains("disable") })
       let done = await machine.cospool("service", "uninstall", "--data", machine.root + "/my data")
       #expect(done.exitCode == 0 && machine.text == nil, "\(done)")
-      // One that names none is for the usual data.
+      // A unit that names none is for the default data directory.
       try "[Service]\nExecStart=cospoold\n".write(
         toFile: machine.unit, atomically: true, encoding: .utf8)
       for verb in ["install", "uninstall"] {
@@ -212,7 +212,8 @@ import Testing
       _ = await machine.cospool("service", "install")
       let ended = await machine.cospool("status")
       #expect(ended.errors.contains("systemctl --user start cospoold.service"), "\(ended)")
-      // One for other data is not theirs, and one that names none is for the usual data.
+      // A unit for other data is not the user's, and one that names none is for the default data
+      // directory.
       let text = try #require(machine.text)
       for other in [
         text.replacing("my data", with: "other data"), "[Service]\nExecStart=/usr/bin/cospoold\n",
@@ -227,7 +228,7 @@ import Testing
       #expect(SystemdUnit.starts(usual, home))
       try FileManager.default.removeItem(atPath: machine.unit)
       #expect(!SystemdUnit.starts(usual, home))
-      // A package's, which they enabled.
+      // A package's unit, which the user enabled.
       let wants = machine.root + "/home/.config/systemd/user/default.target.wants"
       try FileManager.default.createDirectory(atPath: wants, withIntermediateDirectories: true)
       try FileManager.default.createSymbolicLink(
@@ -262,7 +263,7 @@ import Testing
     }
   }
 
-  /// systemd itself finds nothing wrong with it, where there is one.
+  /// If systemd is installed, it accepts the unit.
   @Test func systemdAcceptsTheUnit() async throws {
     let variables = ProcessInfo.processInfo.environment
     guard ProgramRun.path(of: "systemd-analyze", in: variables) != nil else { return }
@@ -280,7 +281,7 @@ import Testing
     #expect(run.status == 0 && !run.output.contains("cospoold.service:"), "\(run)")
   }
 
-  /// On macOS: a launchctl that writes down how it is called, and knows what was taken in.
+  /// On macOS: a launchctl that records its calls, and knows what was loaded.
   private func withLaunchd(_ body: (Machine, _ path: String) async throws -> Void) async throws {
     try await with(systemctl: nil) { machine in
       let loaded = machine.root + "/loaded"

@@ -6,7 +6,7 @@ import Testing
 
 @testable import SyncCommand
 
-/// Sessions are found by what a person writes, and what a person mistypes becomes no session.
+/// A user's word finds sessions, and a typing error does not become a session.
 @Suite struct SessionNameTests {
   private static func names(
     _ sessions: [(id: String, name: String, project: String)], named: String? = nil,
@@ -54,7 +54,7 @@ import Testing
       let word = String(line.split(separator: " ")[0])
       #expect(throws: Never.self) { try names.id(of: word) }
     }
-    // The dashboard names them apart, too.
+    // The dashboard distinguishes them, too.
     #expect(
       SessionText.names(of: names.sessions) == [
         "shop (0198aabb-7)", "shop (0198aabb-8)", "shop (0198)", "shop-docs",
@@ -188,7 +188,7 @@ import Testing
   }
 }
 
-/// One look at everything.
+/// One view of everything.
 @Suite struct OverviewTests {
   @Test func nothingButTheNameShowsEverything() async throws {
     try await CommandFixture.run { fixture in
@@ -217,7 +217,7 @@ import Testing
     }
   }
 
-  // S-37: what other devices named must not run when it is pasted.
+  // S-37: names from other devices must not run when they are pasted.
   @Test func whatIsToBeTypedIsQuoted() async throws {
     try await CommandFixture.run { fixture in
       let name = "a`touch x`$(touch y)"

@@ -4,7 +4,8 @@ import Testing
 
 @testable import SyncCommand
 
-/// What `cospool setup` asks a person at a terminal. EndToEndTests runs all of it with real processes.
+/// The questions of `cospool setup` at a terminal. EndToEndTests runs all of it with real
+/// processes.
 @Suite(.timeLimit(.minutes(5))) struct SetupAskingTests {
   private final class Person: Sendable {
     let answers: Mutex<[String]>

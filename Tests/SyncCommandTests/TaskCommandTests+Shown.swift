@@ -6,9 +6,9 @@ import Testing
 
 @testable import SyncCommand
 
-/// What is shown is what is allowed.
+/// The shown request is the one that is allowed.
 extension TaskCommandTests {
-  /// A request of 6,000 bytes is shown to its end, and a yes names what was shown.
+  /// A request of 6,000 bytes is shown completely, and an approval names what was shown.
   @Test func aYesIsForWhatWasShown() async throws {
     try await CommandFixture.run { fixture in
       #expect(await fixture.cospool("session", "add", "s").exitCode == 0)
@@ -34,7 +34,7 @@ extension TaskCommandTests {
         ["approve", "s", "--digest", digest], variables: ["COSPOOL_DATA": fixture.directory])
       #expect(allowed.exitCode == 0, "\(allowed)")
       #expect(try await asked["ending"] == "allowed")
-      // Its text goes with it.
+      // Its text is sent with it.
       let deadline = ContinuousClock.now + .seconds(60)
       let folder = fixture.directory + "/attachments"
       while try !FileManager.default.contentsOfDirectory(atPath: folder).isEmpty {
@@ -44,7 +44,7 @@ extension TaskCommandTests {
     }
   }
 
-  /// Above 256 KiB nobody is asked.
+  /// Above 256 KiB, no user is asked.
   @Test func whatNobodyCanReadIsDenied() async throws {
     try await CommandFixture.run { fixture in
       #expect(await fixture.cospool("session", "add", "s").exitCode == 0)

@@ -6,13 +6,13 @@ import Testing
 
 @testable import SyncCommand
 
-/// `cospool task`, `approve`, `deny` and `answer`, and what asks for them.
+/// `cospool task`, `approve`, `deny` and `answer`, and the requests for them.
 @Suite(.timeLimit(.minutes(10))) struct TaskCommandTests {
   func daemon(_ fixture: CommandFixture) -> DaemonConnection {
     DaemonConnection(dataDirectory: fixture.directory)
   }
 
-  /// What a request is answered with, once somebody decided.
+  /// The answer to a request, once a user has decided.
   func ask(
     _ fixture: CommandFixture, _ body: [String: String], in session: String = "s"
   ) async throws -> JSONTree {
@@ -165,7 +165,7 @@ import Testing
       try await waits(fixture, for: "awaitingApproval")
       let shown = await fixture.cospool("task", "show", "s").output
       #expect(shown.contains("Edit: /src/a.swift") && shown.contains("old_string"))
-      // No agent takes words with a yes.
+      // No agent accepts a message with an approval.
       #expect(await fixture.cospool("approve", "--remark", "not on main").exitCode == 2)
       await #expect(throws: CommandFailure.self) {
         try await daemon(fixture).answer(
@@ -184,7 +184,7 @@ import Testing
     }
   }
 
-  /// Without a number of its own the hook waits as long as the device is set to.
+  /// Without a number of its own, the hook waits as long as the device's setting says.
   @Test func theHookWaitsAsLongAsTheDeviceIsSetTo() async throws {
     try await CommandFixture.run { fixture in
       #expect(await fixture.cospool("config", "set", "approvalPatience", "0").exitCode == 2)
@@ -266,12 +266,12 @@ import Testing
           == (allows
             ? #"{"behavior":"allow","updatedInput":{"command":"make"}}"#
             : #"{"behavior":"deny","message":"A person denied it."}"#))
-      // Claude Code takes one block of text, and nothing beside it.
+      // Claude Code accepts one block of text, and nothing beside it.
       #expect(result == ["content": [["type": "text", "text": .string(text)]], "isError": false])
     }
   }
 
-  /// The call by which Claude Code asks whether it may use a tool.
+  /// The call with which Claude Code asks whether it may use a tool.
   private func permissionPrompt(_ arguments: JSONTree) -> JSONTree {
     [
       "jsonrpc": "2.0", "id": 1, "method": "tools/call",
@@ -305,7 +305,7 @@ import Testing
 }
 
 extension TaskCommandTests {
-  /// An agent without a tool of its own for questions asks by this one.
+  /// An agent without its own tool for questions asks with this one.
   @Test func anAgentAsksItsPersonByTool() async throws {
     try await CommandFixture.run { fixture in
       #expect(await fixture.cospool("session", "add", "s").exitCode == 0)
@@ -338,7 +338,7 @@ extension TaskCommandTests {
 }
 
 extension TaskCommandTests {
-  /// A session that comes back does not seem to work for ever.
+  /// A session that comes back does not seem to work forever.
   @Test func whatAScriptAskedIsOverWithItsSession() async throws {
     try await CommandFixture.run { fixture in
       #expect(await fixture.cospool("session", "add", "s").exitCode == 0)
@@ -357,7 +357,7 @@ extension TaskCommandTests {
   }
 }
 
-/// `cospool mcp` with an agent that goes on talking.
+/// `cospool mcp` with an agent that continues to send.
 private struct LiveMCP {
   private let lines: AsyncStream<[UInt8]>.Continuation
   private let written = Transcript()
@@ -412,7 +412,7 @@ private struct LiveMCP {
     }
   }
 
-  /// The agent is gone.
+  /// The agent has ended.
   func end() async -> CommandRunner.Outcome {
     lines.finish()
     return await running.value
@@ -420,7 +420,7 @@ private struct LiveMCP {
 }
 
 extension TaskCommandTests {
-  /// Who waits for a person keeps nobody else waiting, and can be taken back.
+  /// A request that waits for a user blocks no other request, and can be withdrawn.
   @Test func otherCallsAreAnsweredWhileAPersonIsAsked() async throws {
     try await CommandFixture.run { fixture in
       #expect(await fixture.cospool("session", "add", "s").exitCode == 0)
@@ -444,15 +444,15 @@ extension TaskCommandTests {
       agent.send([
         "jsonrpc": "2.0", "method": "notifications/cancelled", "params": ["requestId": 2],
       ])
-      // Nothing else goes on in it.
+      // Nothing else happens in it.
       try await waits(fixture, for: "idle")
       #expect(await fixture.cospool("approve").exitCode == 1)
 
-      // An agent that goes takes with it what it asked.
+      // When an agent ends, its requests end, too.
       agent.prompt(3)
       try await waits(fixture, for: "awaitingApproval")
       #expect(await agent.end() == .init())
-      // Nothing else goes on in it.
+      // Nothing else happens in it.
       try await waits(fixture, for: "idle")
       #expect(!agent.answers.contains { $0["id"] == 2 || $0["id"] == 3 })
     }
@@ -465,7 +465,8 @@ extension CommandFixture {
     let deadline = ContinuousClock.now + .seconds(60)
     while true {
       let outcome = await cospool(verb, "s")
-      // It may look before the agent asks, and answer when it just did: then it was shown something else.
+      // It may read before the agent asks, and answer just after that: then it was shown something
+      // else.
       if outcome.exitCode == 0 || ContinuousClock.now > deadline { return outcome }
       try await Task.sleep(for: .milliseconds(20))
     }

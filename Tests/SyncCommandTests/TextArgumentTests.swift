@@ -6,9 +6,9 @@ import Testing
 
 @testable import SyncCommand
 
-/// A text that a person types is queued as it was typed, or the command is refused and does nothing.
+/// A text that a user types is queued as typed, or the command is refused and does nothing.
 @Suite(.timeLimit(.minutes(10))) struct TextArgumentTests {
-  /// Texts that begin as options, paths, mentions and lists do; the seed makes them.
+  /// Texts that begin like options, paths, mentions and lists, made from the seed.
   private static func texts(seed: UInt64, count: Int = 200) -> [String] {
     var generator = SeededGenerator(seed: seed)
     let beginnings = [
@@ -38,7 +38,7 @@ import Testing
     (["session", "add", "a", "--name"], true), (["ask", "-s", "a", "which?", "--option"], true),
   ]
 
-  /// What the arguments ask of the daemon; nil if they are refused before anything is done.
+  /// The request that the arguments lead to; nil if they are refused before anything is done.
   private func request(_ arguments: [String], input: String) throws -> APIRequest? {
     let reading: ArgumentReader.Reading
     let command: any DaemonCommand
@@ -60,7 +60,7 @@ import Testing
       switch value {
       case let string as String:
         Array(string.utf8) == Array(text.utf8)
-          // What a tool is to be given is JSON in a text.
+          // The input of a tool is JSON in a text.
           || (try? JSONSerialization.jsonObject(with: Data(string.utf8))).map(holds) ?? false
       case let list as [Any]: list.contains(where: holds)
       case let members as [String: Any]: members.values.contains(where: holds)
@@ -81,7 +81,7 @@ import Testing
       for (words, isOption) in Self.commands {
         let arguments = words + [text]
         let what = "seed \(seed): \(arguments)"
-        // The sole argument behind a command's words asks for its help.
+        // As the only argument after a command's words, it asks for help.
         let isHelp = words == ["answer"] && ["-h", "--help"].contains(text)
         let bare = isHelp ? nil : try request(arguments, input: "stdin")
         switch text {

@@ -25,7 +25,7 @@ import Testing
      "paused":true,"pauseReasons":["holiday"],"session":"review","new":"field"}]}
     """#
 
-  /// A name that another device chose stands in what the daemon says.
+  /// The daemon's answer contains a name that another device chose.
   @Test func errorsSteerNoTerminal() {
     let failure = CommandFailure(
       code: "answeredAlready", message: "\u{1B}]52;c;eA==\u{7} was faster.\n\u{9B}2J\u{202E}Look.",
@@ -112,7 +112,8 @@ import Testing
         .contains("cospool config set queueEnabled on"))
   }
 
-  /// What other commands take is whole, also where a terminal has no room for much else.
+  /// Words for use in other commands are never cut, even if a narrow terminal has little room for
+  /// the rest.
   @Test(arguments: [nil, 100, 60]) func namesAreNotCut(width: Int?) throws {
     var style = TextStyle.plain
     style.width = width
@@ -254,7 +255,7 @@ import Testing
     #expect(
       TextStyle.line(" a\n\tb\u{1B}[31m\u{202E}c\u{7} ") == "a b\u{FFFD}[31m\u{FFFD}c\u{FFFD}")
     #expect(TextStyle.block("a\n\tb\u{1B}\r\u{9B}") == "a\n\tb\u{FFFD}\u{FFFD}\u{FFFD}")
-    // One that ends a line, as on Windows.
+    // A carriage return that ends a line, as on Windows.
     #expect(TextStyle.block("a\r\nb\r\r\n") == "a\nb\u{FFFD}\n")
   }
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import SyncCommand
 
-/// Several threads at once, by hand, by project, and in numbers, through the command line.
+/// On the command line: several threads at once, manual order, projects and statistics.
 @Suite(.timeLimit(.minutes(10))) struct ThreadBatchCommandTests {
   private func names(_ fixture: CommandFixture, _ arguments: String...) async throws -> [String] {
     let outcome = await CommandFixture.cospool(

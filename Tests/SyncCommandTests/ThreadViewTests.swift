@@ -5,7 +5,7 @@ import Testing
 
 @testable import SyncCommand
 
-/// The thread queue as a person sees it: sends, locks, removals, the switch, restarts.
+/// The thread queue as users see it: sends, locks, removals, the switch, restarts.
 @Suite(.timeLimit(.minutes(10))) struct ThreadViewTests {
   private struct Shown: Equatable {
     var name: String
@@ -27,7 +27,7 @@ import Testing
       .compactMap { $0.split(separator: " ").dropFirst().first.map(String.init) }
   }
 
-  /// In sessions that run here, which are paused, so that nothing ends their locks.
+  /// In sessions that run here but are paused, so that nothing ends their locks.
   private func send(_ names: String..., in fixture: CommandFixture) async {
     _ = await fixture.cospool("config", "set", "command", "true")
     _ = await fixture.cospool("config", "set", "agent", "command")
@@ -87,7 +87,7 @@ import Testing
           Shown(name: "c", position: 1, locked: true), Shown(name: "e", position: 2, locked: true),
         ])
       #expect(await fixture.cospool("thread", "remove", "b").output == "not in the queue")
-      // The prompts are where they were.
+      // The prompts are unchanged.
       #expect(await fixture.cospool("queue", "list", "-s", "b").output.contains("go on"))
     }
   }
@@ -101,7 +101,7 @@ import Testing
       #expect(await ready(fixture) == ["a", "b", "d"])
       let all = await fixture.cospool("thread", "list", "--all").output
       #expect(all.split(separator: "\n").count { $0.contains("locked") } == 2)
-      // Answering the first one sends it to the back, and out of sight.
+      // Answering the first one moves it to the end and hides it.
       await send("a", in: fixture)
       #expect(await ready(fixture) == ["b", "d"])
       await unlock("a", "c", in: fixture)
@@ -113,7 +113,7 @@ import Testing
     }
   }
 
-  // S2-66 to S2-68, S2-81, S2-103: off hides and adds nothing, on shows what was there.
+  // S2-66 to S2-68, S2-81, S2-103: off hides everything and adds nothing, on shows what was there.
   @Test func switchingItOffAndOnKeepsTheQueue() async throws {
     let root = "/tmp/csp-\(UInt32.random(in: .min ... .max))"
     defer { try? FileManager.default.removeItem(atPath: root) }
@@ -155,7 +155,7 @@ import Testing
     }
   }
 
-  // S2-54: what is not worked on is not hidden.
+  // S2-54: a thread in which no agent works is not hidden.
   @Test func aLockWithNothingBehindItShows() async throws {
     try await CommandFixture.run { fixture async throws in
       _ = await fixture.cospool("send", "-s", "a", "go on")
@@ -172,7 +172,7 @@ import Testing
     }
   }
 
-  // S2-54: behind a failure, and where all that waited was cancelled, nothing works, either.
+  // S2-54: after a failure, and if all waiting messages were cancelled, no agent works, either.
   @Test func aSendBehindAFailureHidesNoThread() async throws {
     try await CommandFixture.run { fixture async throws in
       _ = await fixture.cospool("config", "set", "command", "false")

@@ -6,7 +6,7 @@ import Testing
 
 @testable import SyncCommand
 
-/// Undo, the log, and documents: from the command line through a daemon to its store.
+/// Undo, the log and documents: from the command line through a daemon to its store.
 @Suite(.timeLimit(.minutes(10))) struct UndoCommandTests {
   private static let first = "11111111-1111-4111-8111-111111111111"
   private static let second = "22222222-2222-4222-8222-222222222222"
@@ -65,7 +65,8 @@ import Testing
     }
   }
 
-  /// What has no way back stays in front, with what reverses it, until somebody leaves it as it is.
+  /// A change that cannot be undone stays the next one, with the command that reverses it, until a
+  /// user skips it.
   @Test func whatHasNoWayBackNamesItsCommand() async throws {
     try await CommandFixture.run { fixture in
       _ = await fixture.cospool("send", "-s", "a b", "--id", Self.first, "one")
@@ -106,7 +107,7 @@ import Testing
     }
   }
 
-  /// A person at a terminal is shown what is older than a minute, and says yes or no.
+  /// A user at a terminal is asked about a change that is older than a minute.
   @Test func anOldChangeIsAskedAbout() async throws {
     try await CommandFixture.run { fixture in
       _ = await fixture.cospool("send", "-s", "review", "--id", Self.first, "one")
@@ -131,7 +132,7 @@ import Testing
         asked.withLock { $0 } == [#"This undoes sending "one" to review (3m ago)."# + "\nUndo it?"])
       #expect(await undo(after: 200, answer: true).output == #"undone: sending "one" to review"#)
       #expect(asked.withLock(\.count) == 2)
-      // A moment old, for a script, or to look: no question.
+      // No question if the change is recent, for a script, or for a preview.
       _ = await fixture.cospool("redo")
       #expect(await undo(after: 200, ["--show"], answer: false).exitCode == 0)
       #expect(await undo(after: 200, ["--json"], answer: false).exitCode == 0)
@@ -141,7 +142,7 @@ import Testing
     }
   }
 
-  /// What an undo paused and left alone is said.
+  /// An undo reports what it paused and left alone.
   @Test func anAnswerSaysWhatElseWasDone() throws {
     let answer = Answer(
       json: Data(
@@ -266,7 +267,7 @@ import Testing
     }
   }
 
-  /// Whoever presses Ctrl-C before there is an answer learns what came of it.
+  /// A user who presses Ctrl-C before the answer learns the outcome.
   @Test func whoInterruptsIsToldWhatIsKnown() async throws {
     try await CommandFixture.run { fixture in
       _ = await fixture.cospool("send", "-s", "review", "--id", Self.first, "one")
@@ -279,7 +280,7 @@ import Testing
         if confirms { environment.confirm = { _ in true } }
         return await CommandRunner(environment: environment).run(["undo"])
       }
-      // It may be done before the signal counts; then that is said.
+      // The change may be done before the signal counts; then that is reported.
       for confirms in [true, false] {
         let outcome = await interrupted(confirms: confirms)
         let isDone = await fixture.cospool("queue", "list", "-s", "review").output

@@ -21,7 +21,7 @@ import Testing
     }
   }
 
-  /// The arguments of a process are everybody's to read, so the link goes by a private file.
+  /// Every user can read the arguments of a process, so the link is passed in a private file.
   @Test func browserGetsAPrivateFile() async throws {
     try await CommandFixture.run { fixture in
       let opened = await CommandFixture.cospool(
@@ -32,7 +32,7 @@ import Testing
       #expect(try String(contentsOfFile: path, encoding: .utf8).contains("url=\(link)\""))
       let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
       #expect(mode == 0o600)
-      // Where there is no screen it is printed.
+      // Without a screen, it is printed.
       let printed = await fixture.cospool("web")
       #expect(printed.output.hasPrefix("http://127.0.0.1:"))
     }

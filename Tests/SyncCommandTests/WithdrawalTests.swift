@@ -5,12 +5,13 @@ import Testing
 
 @testable import SyncCommand
 
-/// What `cospool queue cancel`, `clear` and `edit` say where it was too late, or nobody knows.
+/// The output of `cospool queue cancel`, `clear` and `edit` if they were too late, or if that is
+/// unknown.
 @Suite(.timeLimit(.minutes(10))) struct WithdrawalTests {
   private static let first = "11111111-1111-4111-8111-111111111111"
   private static let second = "22222222-2222-4222-8222-222222222222"
 
-  /// What is written, to stdout and stderr, and the exit code.
+  /// The output on stdout and stderr, and the exit code.
   private func outcome(_ arguments: [String], of json: String) throws -> CommandRunner.Outcome {
     let command = try #require(try Cospool.parseAsRoot(arguments) as? any DaemonCommand)
     let answer = Answer(json: Data(json.utf8))
@@ -46,7 +47,7 @@ import Testing
         == .init(
           exitCode: 5, output: "cancelled 1 message" + Self.place(arguments), errors: late))
     #expect(try outcome(arguments, of: answer("invoked")) == .init(exitCode: 5, errors: late))
-    // What was done with before is late, too.
+    // A message that was finished before is late, too.
     let done = answer("invoked").replacing(#""affected""#, with: #""unchanged""#)
     #expect(
       try outcome(arguments, of: done) == .init(exitCode: 5, output: "unchanged", errors: late))
@@ -70,7 +71,7 @@ import Testing
     #expect(unconfirmed.errors.contains("not confirmed"))
   }
 
-  /// Against a real daemon, whose agent had the message.
+  /// With a real daemon, whose agent had the message.
   @Test func whatTheAgentHadIsTooLate() async throws {
     try await CommandFixture.run { fixture in
       for (name, value) in [("command", "true"), ("agent", "command")] {

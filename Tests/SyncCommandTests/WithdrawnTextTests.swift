@@ -7,7 +7,8 @@ import struct Foundation.Data
 
 @testable import SyncCommand
 
-/// What the command line says of a message that was stopped, and of a merged text of which nothing is left.
+/// The command line's texts for a message that was stopped, and for a merged text of which nothing
+/// is left.
 @Suite struct WithdrawnTextTests {
   private static let id = "11111111-1111-4111-8111-111111111111"
 

@@ -7,10 +7,10 @@ import Testing
 
 @testable import SyncDaemon
 
-/// A program that speaks the Agent Client Protocol: real processes of a stand-in.
+/// Programs that speak the Agent Client Protocol: real processes of a stand-in.
 @Suite(.timeLimit(.minutes(5)), .serialized)
 struct ACPAgentTests {
-  /// A folder for what the stand-in gets.
+  /// A folder that records what the stand-in gets.
   private final class Bed {
     let folder: String
     private(set) var events: [TurnEvent] = []
@@ -72,7 +72,7 @@ struct ACPAgentTests {
     #expect(second == .succeeded(summary: "All tests pass."))
     #expect(!bed.events.contains(.said(.text("the past"))))
     #expect(bed.lines("prompts") == ["s1|first", "s7|second"])
-    // It cannot continue one, and gets a new one.
+    // It cannot continue a session, and gets a new one.
     _ = try await bed.run(try bed.agent("plain"), "third", conversation: "s7")
     #expect(bed.lines("prompts").last == "s1|third")
   }
@@ -143,8 +143,8 @@ struct ACPAgentTests {
     #expect(bed.lines("prompts") == ["s1|lies"])
   }
 
-  /// Dead after each line of the exchange: no success without the prompt, and none to be tried again
-  /// after it.
+  /// The program dies after each line of the exchange: no success before the prompt, and no further
+  /// attempt after it.
   @Test(arguments: Array(1...16))
   func anAgentThatDiesHasThePromptOnce(line: Int) async throws {
     let bed = try Bed()
@@ -152,7 +152,7 @@ struct ACPAgentTests {
     try check(try await bed.run(agent, "asks"), bed)
   }
 
-  /// The same at bytes of its output; a seed chooses them.
+  /// The same, at bytes of its output that a seed chooses.
   @Test func anAgentThatIsCutHasThePromptOnce() async throws {
     let seed = Int.random(in: 0..<60)
     for start in stride(from: seed, to: 1_500, by: 60) {
@@ -170,7 +170,7 @@ struct ACPAgentTests {
     case .died: #expect(prompts.count <= 1, note)
     case .failed, .tryLater, .tryAfter: Issue.record("\(result)")
     }
-    // The note for a crash of the daemon is gone with the turn.
+    // The note for a crash of the daemon is removed with the turn.
     let left = try? FileManager.default.contentsOfDirectory(atPath: bed.folder + "/turns")
     #expect(left ?? [] == [], note)
   }
@@ -210,7 +210,7 @@ struct ACPAgentTests {
     }
   }
 
-  /// A daemon that dies knows of an attempt whose prompt did not go that it did not.
+  /// After a crash, the daemon knows that an attempt's prompt was not sent.
   @Test func theJournalKnowsWhatWasNotSent() throws {
     let bed = try Bed()
     let folders = TurnFolders(dataDirectory: bed.folder)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import SyncDaemon
 
-/// The files of messages on their way to agents, and what else the local API says of turns.
+/// The files of messages on their way to agents, and the local API's other data about turns.
 @Suite(.timeLimit(.minutes(10))) struct AgentFilesTests {
   private static let id = "11111111-1111-4111-8111-111111111111"
 
@@ -19,7 +19,7 @@ import Testing
       String(decoding: try JSONEncoder().encode(body), as: UTF8.self))
   }
 
-  /// Makes the device the host of session `s`, and has a command run there.
+  /// Makes the device the host of session `s`, which runs a command.
   private func serve(_ command: String, on daemon: RunningDaemon) async throws {
     _ = try await daemon.request("POST", "/v1/sessions", #"{"id":"s"}"#)
     for (name, value) in [("command", command), ("agent", "command")] {
@@ -61,13 +61,13 @@ import Testing
       _ = try await message(.succeeded, on: daemon)
       let output = try await daemon.request("GET", "/v1/messages/\(Self.id)/output")
         .decoded(OutputAnswer.self)
-      // A command's prompt stays as it is.
+      // A command's prompt is unchanged.
       #expect(output.text == "first\nsecond\n700\n600\n600\nlook")
       #expect(contents(of: daemon.directory + "/turns") == [])
     }
   }
 
-  /// It would answer without having seen it.
+  /// The agent would answer without having seen the file.
   @Test func withoutAFileNothingStarts() async throws {
     try await RunningDaemon.run { daemon in
       let sent = try await send(
@@ -136,7 +136,7 @@ import Testing
     }
   }
 
-  /// Its person stopped it: no error stands.
+  /// Its user stopped it: no error is shown.
   @Test func anAgentThatWasStoppedDidNotFail() async throws {
     try await RunningDaemon.run { daemon in
       #expect(try await send([], to: daemon).status == 201)
@@ -155,7 +155,7 @@ import Testing
     }
   }
 
-  /// Behind a message that failed nothing can come: the hook that asks is not kept waiting.
+  /// After a failed message, no further prompt can arrive, so the hook that asks need not wait.
   @Test func aQueueThatStandsKeepsNoHookWaiting() async throws {
     try await RunningDaemon.run { daemon in
       try await serve("unused", on: daemon)
@@ -167,7 +167,7 @@ import Testing
       let given = try await daemon.request("POST", "/v1/sessions/s/feed", ended)
         .decoded(FeedAnswer.self)
       #expect(given.text == "look")
-      // Its person types another prompt before it is done: it failed.
+      // Its user types another prompt before it has finished: it failed.
       _ = try await daemon.request("POST", "/v1/sessions/s/feed", #"{"type":"prompt"}"#)
       _ = try await message(.failed, on: daemon)
       let clock = ContinuousClock()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import SyncDaemon
 
-/// Where a process finds its control group.
+/// How a process finds its control group.
 @Suite struct AttemptGroupsTests {
   private static let whole =
     "24 30 0:22 / /proc rw - proc proc rw\n29 23 0:26 / /sys/fs/cgroup rw shared:9 - cgroup2 cgroup2 rw\n"
@@ -14,7 +14,7 @@ import Testing
     #expect(
       AttemptGroups.ownFolder(groups: "0::\(path)\n", mounts: Self.whole) == "/sys/fs/cgroup" + path
     )
-    // Beside the first version.
+    // Next to control groups of version 1.
     let both = "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw"
     #expect(
       AttemptGroups.ownFolder(groups: "8:pids:/a\n0::/b/cospoold.service\n", mounts: both)
@@ -32,7 +32,7 @@ import Testing
     #expect(AttemptGroups.ownFolder(groups: groups, mounts: mounts) == nil)
   }
 
-  /// A folder with a file in it cannot be removed, as a group with a process in it.
+  /// A folder that contains a file cannot be removed, like a group that contains a process.
   @Test func aGroupThatWasLeftWithSomethingInItGoesLater() throws {
     let folder = "/tmp/csp-groups-\(UInt32.random(in: .min ... .max))"
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -52,7 +52,7 @@ import Testing
     let second = try make(2)
     #expect(try names().count == 2)
     try FileManager.default.removeItem(atPath: inside)
-    // Those in which something is yet to begin stay.
+    // Groups in which a process has yet to start stay.
     _ = try make(3)
     #expect(try names().count == 2 && !names().contains(name))
     groups.remove(second)

@@ -5,8 +5,8 @@ import Testing
 
 @testable import SyncDaemon
 
-/// Values that people and programs get wrong, sent to a real daemon: each gets the clear refusal
-/// that is documented, and changes nothing.
+/// Wrong values from people and programs, sent to a real daemon: each gets the documented, clear
+/// refusal, and changes nothing.
 @Suite(.timeLimit(.minutes(10))) struct BadInputTests {
   private static let here = "11111111-1111-4111-8111-111111111111"
   private static let second = "22222222-2222-4222-8222-222222222222"
@@ -25,7 +25,7 @@ import Testing
     var testDescription: String { name }
   }
 
-  /// A daemon whose session `here` waits with two messages, and `elsewhere` with one.
+  /// A daemon with two messages waiting in session `here`, and one in `elsewhere`.
   private func withQueues(_ body: @Sendable (RunningDaemon) async throws -> Void) async throws {
     try await RunningDaemon.run(queueSizeMax: 3) { daemon in
       for (id, session) in [

@@ -6,7 +6,7 @@ import Testing
 
 @testable import SyncDaemon
 
-/// S-28, S-32: what callers other than the person may not do.
+/// S-28, S-32: what callers other than the user must not do.
 @Suite struct CallerTests {
   /// A file of this test, and a message to attach it to.
   private static func message(in daemon: RunningDaemon) async throws -> String {
@@ -30,7 +30,7 @@ import Testing
       }
       let queue = try await daemon.request("GET", "/v1/sessions/review/queue")
       #expect(try queue.decoded(QueueAnswer.self).messages.map(\.content) == ["one"])
-      // What it brings itself, it may attach.
+      // It may attach files that it uploads itself.
       let brought = #"{"data":"aGk=","name":"hi.txt"}"#
       let reply = try await page.request("POST", "/v1/messages/\(id)/attachments", brought)
       #expect(reply.status == 201, "\(reply.body)")
@@ -70,7 +70,7 @@ import Testing
     }
   }
 
-  /// The table says who may ask, and the answer is the table's: for every route, with a browser's key and without one.
+  /// The answer for every route follows the table of callers, with a browser's key and without one.
   @Test func everyRouteSaysWhatABrowserMay() async throws {
     #expect(
       Route.all.filter { $0.browserAccess == .keyless }.map(\.id).sorted() == [
@@ -78,7 +78,7 @@ import Testing
       ])
     try await RunningDaemon.run { daemon in
       var page = try await OpenPage(of: daemon)
-      // What ends a browser's access comes last.
+      // The route that ends a browser's access comes last.
       let routes = Route.all.sorted {
         ($0.id == "revokeBrowser" ? 1 : 0) < ($1.id == "revokeBrowser" ? 1 : 0)
       }
@@ -100,13 +100,13 @@ import Testing
     }
   }
 
-  /// A path of a route; of names that lead nowhere.
+  /// A path of a route, with names that do not exist.
   static func path(of route: Route) -> String {
     let parts = route.path.split(separator: "/").map { $0.hasPrefix("{") ? "none" : String($0) }
     return "/" + parts.joined(separator: "/")
   }
 
-  /// What comes first of an answer: a stream of events has no end.
+  /// The beginning of an answer, because a stream of events has no end.
   private static func head(
     of page: OpenPage, _ method: String, _ path: String, _ body: String?, _ headers: [String]
   ) async throws -> String {
@@ -121,7 +121,7 @@ import Testing
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  /// What runs here, whom it trusts, and where it belongs, is said at the machine.
+  /// Only the machine itself decides what runs here, whom it trusts, and where it belongs.
   @Test func browserSetsNothingOfTheMachine() async throws {
     try await RunningDaemon.run { daemon in
       let page = try await OpenPage(of: daemon)
@@ -158,7 +158,7 @@ import Testing
           "PUT", "/v1/settings/\(name)", #"{"value":"\#(value)"}"#)
         #expect(reply.status == 200, "\(reply.body)")
       }
-      // No agent is the default, so there is none to choose.
+      // No agent is configured, so there is none to choose.
       #expect(try await give("claude").status == 403)
       try await set("agent", "claude")
       #expect(try await give("claude").status == 200)
@@ -171,14 +171,14 @@ import Testing
       try await set("browserAgents", "none")
       #expect(try await give("claude").status == 403)
       #expect(try await page.request("DELETE", "/v1/sessions/review/agent").status == 403)
-      // At the machine all may be chosen.
+      // At the machine, every agent may be chosen.
       let own = try await daemon.request(
         "PUT", "/v1/sessions/review/agent", #"{"agent":"opencode"}"#)
       #expect(own.status == 200)
     }
   }
 
-  /// What a browser made and what stays of it is said when it is revoked.
+  /// When a browser is revoked, the answer lists what it made and what stays.
   @Test func codesThatABrowserMadeAreNamedWhenItIsRevoked() throws {
     let directory = try TemporaryDirectory()
     defer { directory.remove() }
@@ -190,7 +190,7 @@ import Testing
     for (browser, role) in [(first, "host"), (second, "viewer"), (third, "author")] {
       try keys.noteCode(role: role, by: browser.browser.id, at: 6)
     }
-    // They are kept with the browsers.
+    // They are stored with the browsers.
     let revoked = try WebKeys(dataDirectory: directory.path).revoke("first")
     #expect(Set(revoked.browsers) == [first.browser.id, second.browser.id])
     #expect(revoked.codes.map(\.role).sorted() == ["host", "viewer"])

@@ -6,8 +6,8 @@ import Testing
 
 @testable import SyncDaemon
 
-/// What the API answers where the present state stands against a request, and edits against what
-/// an editor saw.
+/// The API's answers if the present state conflicts with a request, and edits against what an
+/// editor saw.
 @Suite(.timeLimit(.minutes(10))) struct ConflictTests {
   private static let first = "11111111-1111-4111-8111-111111111111"
 
@@ -115,7 +115,7 @@ import Testing
       #expect(details.current?.queue?.messages.map(\.content) == ["one", "two"])
       var asked = try await daemon.request("GET", "/v1/sessions/review/queue")
         .decoded(QueueAnswer.self)
-      // Why nothing starts is no part of a refusal.
+      // The reason why nothing starts is not a part of a refusal.
       asked.note = nil
       #expect(details.current?.queue == asked)
     }
@@ -152,7 +152,7 @@ import Testing
     }
   }
 
-  /// Who undoes what a notice told of undoes that change alone, whatever was done since.
+  /// Undo from a notice undoes only that change, whatever was done since.
   @Test func undoOfAChangeThatIsNotTheLatestUndoesItAlone() async throws {
     try await RunningDaemon.run { daemon in
       try await send("one", id: Self.first, to: daemon)
@@ -169,12 +169,12 @@ import Testing
       let queue = try await daemon.request("GET", "/v1/sessions/review/queue")
         .decoded(QueueAnswer.self)
       #expect(queue.messages.map(\.content) == ["one", "two"])
-      // It is not there to be undone any more.
+      // It can no longer be undone.
       let again = try await daemon.request("POST", "/v1/undo", #"{"change":\#(change)}"#)
       #expect(again.status == 409)
       #expect(try details(again).code == "changeUnknown")
       #expect(try details(again).current?.undo?.undoCount == 2)
-      // The number of the change is none of what can be done again.
+      // The number of the change does not name a change that can be redone.
       let redo = try #require(undone.change)
       let unknown = try await daemon.request("POST", "/v1/redo", #"{"change":\#(redo + 7)}"#)
       #expect(unknown.status == 409)
@@ -182,7 +182,7 @@ import Testing
     }
   }
 
-  /// What an undo would do, and what is in its way; and the change that is left as it is.
+  /// What an undo would do, its obstacles, and the change that is skipped.
   @Test func anUndoTellsWhatItIsAbout() async throws {
     try await RunningDaemon.run { daemon in
       func state() async throws -> UndoAnswer {
@@ -221,7 +221,7 @@ import Testing
       let answers = try await [1, 2, 3].asyncMap { _ in
         try await daemon.request("POST", "/v1/sessions/review/queue", body)
       }
-      // Also at the cap: it is no further message.
+      // Also at the cap, because it is not a further message.
       #expect(answers.map(\.status) == [201, 201, 201])
       #expect(Set(answers.map(\.body)).count == 1)
       let queue = try await daemon.request("GET", "/v1/sessions/review/queue")

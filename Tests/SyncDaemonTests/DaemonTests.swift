@@ -21,7 +21,7 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: directory.path + "/cospool.sock"))
   }
 
-  /// What starts the services says which, in the log's detail, and not all that they hold.
+  /// The start of the services logs their names in detail, but not their whole content.
   @Test func theEnvironmentIsInNoLineOfTheLog() async throws {
     let directory = try TemporaryDirectory()
     defer { directory.remove() }
@@ -37,7 +37,7 @@ import Testing
     for line in lines.all { #expect(!line.contains("hunter2-planted"), "\(line)") }
   }
 
-  /// What was logged.
+  /// The logged lines.
   private final class Lines: Sendable {
     private let kept = Mutex<[String]>([])
 
@@ -62,7 +62,7 @@ import Testing
   @Test func staleSocketOfAKilledDaemonIsReplaced() async throws {
     let directory = try TemporaryDirectory()
     defer { directory.remove() }
-    // Bound and never closed by its owner: what kill -9 leaves behind.
+    // Bound, and never closed by its owner, like after `kill -9`.
     try bindAbandonedSocket(at: directory.path + "/cospool.sock")
     try await RunningDaemon.run(directory: directory) { daemon in
       try await daemon.requireAnswer()
@@ -94,7 +94,8 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: pointer))
   }
 
-  /// Anybody may make the directory first in one that all may write to: that keeps no daemon from its start.
+  /// In a directory that every user may write to, another user may create the directory first. That
+  /// does not prevent the daemon's start.
   @Test func runtimeDirectoryOfSomebodyElseIsLeftAlone() async throws {
     let directory = try TemporaryDirectory()
     defer { directory.remove() }
@@ -131,7 +132,7 @@ import Testing
     }
     #expect(failure?.exitCode == 6)
     #expect(failure?.message.contains("moved to") == true)
-    // The next start is a fresh one.
+    // The next start is a clean one.
     try await RunningDaemon.run(directory: directory) { daemon in
       try await daemon.requireAnswer()
     }
@@ -172,7 +173,7 @@ import Testing
       try await connection.write(Array(request.dropLast()))
       keep.yield(connection)
       keep.finish()
-      // The daemon has read the half request once a later one is answered.
+      // Once a later request is answered, the daemon has read the incomplete one.
       try await daemon.requireAnswer()
     }
     for await connection in connections { connection.close() }

@@ -8,9 +8,9 @@ import Testing
 
 @testable import SyncDaemon
 
-/// The description and the router say the same.
+/// The description and the router agree.
 @Suite(.timeLimit(.minutes(10))) struct DescriptionTests {
-  /// The routes of the real router, as the description writes them.
+  /// The routes of the real router, in the description's notation.
   private func routes() async throws -> Set<String> {
     let directory = try TemporaryDirectory()
     defer { directory.remove() }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import SyncDaemon
 
-/// The numbers of a daemon, on its socket.
+/// The metrics of a daemon, on its socket.
 @Suite(.timeLimit(.minutes(5))) struct DeviceMetricsTests {
   @Test func whatWaitsIsCounted() async throws {
     try await RunningDaemon.run { daemon in
@@ -17,7 +17,7 @@ import Testing
       #expect(page.contains("cospool_device_sync_state{state=\"notPaired\"} 1\n"))
       #expect(page.contains("cospool_device_tasks{state=\"idle\"} 1\n"))
       #expect(page.hasSuffix("# EOF\n"))
-      // Numbers, and nothing of what people wrote.
+      // They contain numbers, and none of the users' texts.
       #expect(!page.contains("planted"))
     }
   }
@@ -26,7 +26,7 @@ import Testing
     Set(text.matches(of: /cospool_device_[a-z_]+/).map { String($0.output) })
   }
 
-  /// The dashboard asks for numbers that there are.
+  /// The dashboard uses only metrics that exist.
   @Test func whatIsWatchedIsServed() async throws {
     let path = URL(filePath: #filePath).deletingLastPathComponent()
       .appending(path: "../../Server/Monitoring/dashboard.json")
@@ -39,8 +39,8 @@ import Testing
     }
   }
 
-  /// node_exporter's textfile collector reads Prometheus' older format, which has no `info`; OPERATIONS.md
-  /// leaves those lines out, and there may be no other kind that it lacks.
+  /// node_exporter's textfile collector reads Prometheus' older format, which has no `info`.
+  /// OPERATIONS.md removes those lines, so there must be no other type that the format lacks.
   @Test func theTextfileCollectorKnowsAllKindsButInfo() async throws {
     try await RunningDaemon.run { daemon in
       let page = try await daemon.request("GET", "/v1/metrics").body

@@ -6,10 +6,10 @@ import Testing
 
 @testable import SyncDaemon
 
-/// A reader of the event stream that does with its lines what the standard says.
+/// A reader of the event stream that treats its lines as the standard requires.
 final class EventReader: Sendable {
   struct Event: Sendable {
-    /// Nil where the event has no id; empty where it takes away the reader's.
+    /// Nil if the event has no id; empty if it clears the reader's.
     var id: String?
     var name: String
     var data: String
@@ -21,7 +21,7 @@ final class EventReader: Sendable {
 
   private struct State {
     var bytes = Data()
-    /// How many of them hold no end of a block.
+    /// How many of them do not contain the end of a block.
     var searched = 0
     var lastID = ""
   }
@@ -39,10 +39,10 @@ final class EventReader: Sendable {
 
   deinit { connection.close() }
 
-  /// What a browser would send as `Last-Event-ID`.
+  /// The value that a browser would send as `Last-Event-ID`.
   var lastID: String { state.withLock { $0.lastID } }
 
-  /// The next event; throws where the stream ended.
+  /// The next event; throws if the stream has ended.
   func next() async throws -> Event {
     while true {
       if let block = takeBlock(), let event = note(EventReader.event(in: block)) { return event }
@@ -57,7 +57,7 @@ final class EventReader: Sendable {
     }
   }
 
-  /// Reads on to the first event with a name; the ones before it too.
+  /// Reads up to the first event with a name; the result includes the ones before it.
   func events(through name: String) async throws -> [Event] {
     var events = [try await next()]
     while events.last?.name != name { events.append(try await next()) }
@@ -70,7 +70,7 @@ final class EventReader: Sendable {
     return state.withLock { String(decoding: $0.bytes + rest, as: UTF8.self) }
   }
 
-  /// The lines up to an empty one, once there are as many.
+  /// The lines up to an empty one, once they have arrived.
   private func takeBlock() -> String? {
     state.withLock { state in
       let start = max(0, state.searched - 1)
@@ -98,7 +98,7 @@ final class EventReader: Sendable {
     var id: String?
     var name: String?
     var data: String?
-    // What else there is, as the sizes of HTTP's chunks, is no field and passed over.
+    // Other lines, such as the sizes of HTTP's chunks, are not fields and are skipped.
     for line in block.split(whereSeparator: { $0 == "\n" || $0 == "\r\n" }) {
       if line.hasPrefix("id: ") { id = String(line.dropFirst(4)) }
       if line == "id:" { id = "" }
@@ -110,13 +110,13 @@ final class EventReader: Sendable {
   }
 }
 
-/// The queues as a reader of events knows them.
+/// The queues as a reader of events sees them.
 struct EventMirror {
   var messages: [SessionID: [MessageAnswer]] = [:]
   var threads: [ThreadAnswer] = []
   var sessions: [SessionID: SessionAnswer] = [:]
 
-  /// Takes events in; a gap empties the mirror.
+  /// Applies events; a gap empties the mirror.
   mutating func take(_ events: [EventReader.Event]) throws {
     for event in events { try take(event) }
   }

@@ -66,7 +66,7 @@ import Testing
         : try await EventReader(daemon, path: "/v1/events?cursor=\(cursor)")
       let answer = try await reader.next()
       #expect(try resume(answer) == ResumeEvent(resume: .ok))
-      // Nothing came yet behind the cursor, so it stays the reader's.
+      // There is nothing after the cursor yet, so the reader keeps it.
       #expect(answer.id == nil)
       while try mirror.contents() != ["two"] {
         let event = try await reader.next()
@@ -85,7 +85,7 @@ import Testing
         _ = try await reader.events(through: "present")
         cursor = reader.lastID
       }
-      // Nine texts of a megabyte are more than the log of events holds.
+      // Nine texts of a megabyte are more than the event log can hold.
       let text = String(repeating: "t", count: 1_000_000)
       for number in 1...9 { try await send("\(number)\(text)", to: daemon) }
       let reader = try await EventReader(daemon, lastEventID: cursor)
@@ -135,12 +135,12 @@ import Testing
       _ = try await reader.events(through: "present")
       let text = String(repeating: "t", count: 1_000_000)
       for number in 1...16 { try await send("\(number)\(text)", to: daemon) }
-      // Read on only now: the stream ends in the middle, not with HTTP's last chunk.
+      // Reading continues only now: the stream ends in the middle, not with HTTP's last chunk.
       let rest = try await reader.readToEnd()
       #expect(rest.contains("\"1tttt"))
       #expect(!rest.contains("\"16tttt"))
       #expect(!rest.hasSuffix("0\r\n\r\n"))
-      // It comes back and has everything.
+      // The reader connects again and gets everything.
       let again = try await EventReader(daemon, lastEventID: reader.lastID)
       let state = try await again.events(through: "present")
       #expect(try resume(state.first) == ResumeEvent(resume: .gap, reason: "overrun"))
@@ -165,7 +165,7 @@ import Testing
       _ = try await daemon.request("DELETE", "/v1/threads/review/lock")
       let ready = try #require(try await reader.events(through: "threadReady").last)
       #expect(try ready.decoded(ThreadAnswer.self).session.rawValue == "review")
-      // Sent to again it is in work, and ready once more when that is over.
+      // After another send, the thread is in work; when the work ends, it is ready again.
       _ = try await daemon.request("DELETE", "/v1/sessions/review/queue")
       try await send("again", to: daemon)
       _ = try await daemon.request("DELETE", "/v1/threads/review/lock")
@@ -189,7 +189,7 @@ import Testing
       #expect(
         try ended.decoded(TaskStateAnswer.self).state.status
           == .completed(.failure(error: "no network")))
-      // Who comes later gets it with the state.
+      // A later reader gets it with the state.
       let state = try await EventReader(daemon).events(through: "present")
       #expect(state.contains { $0.name == "task" })
     }

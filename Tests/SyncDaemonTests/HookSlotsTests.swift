@@ -3,7 +3,7 @@ import Testing
 
 @testable import SyncDaemon
 
-/// What counts as a block in a row of an agent that is fed at the end of its turns.
+/// What counts as a consecutive block of an agent that gets prompts at the end of its turns.
 @Suite struct HookSlotsTests {
   private let slots = HookSlots()
 
@@ -15,7 +15,7 @@ import Testing
       result: .succeeded(summary: ""))
   }
 
-  /// As where they are installed for the person and for the project.
+  /// As if they were installed for both the user and the project.
   @Test(arguments: [1, 2, 3]) func severalHooksOfOneEventAreOneBlock(hooks: Int) throws {
     let session = try SessionID("live")
     var given = 0
@@ -31,7 +31,7 @@ import Testing
     #expect(given == 7)
   }
 
-  /// The first one was told that nothing waits, before the second one asked.
+  /// The first one got the answer that nothing waits, before the second one asked.
   @Test func aHookThatBeganBeforeAnotherWasHeardIsOfItsEvent() throws {
     let session = try SessionID("live")
     slots.prompted(session, with: .died(""))
@@ -44,7 +44,7 @@ import Testing
       session, stop(followsBlock: true, hookStart: began, blocksMax: 2), wantsPrompt: true)
     let other = try #require(second.slot)
     #expect(slots.close(session, number: other.number))
-    // Another program's hook made the agent go on meanwhile.
+    // Meanwhile, another program's hook made the agent continue.
     let next = slots.stopped(
       session, stop(followsBlock: true, hookStart: .max, blocksMax: 2), wantsPrompt: true)
     #expect(next.slot == nil)

@@ -266,7 +266,7 @@ import Testing
 
   @Test func bodyLimitLeavesRoomForTheLargestMessageEscaped() async throws {
     try await RunningDaemon.run { daemon in
-      // Every byte takes six in JSON; it is the message that is one byte too long, not the body.
+      // Every byte takes six in JSON; the message is one byte too long, but the body is not.
       let text = String(repeating: #"\u0001"#, count: Limits.contentBytesMax - 1)
       let reply = try await daemon.request(
         "POST", "/v1/sessions/review/queue", #"{"text":"xy\#(text)"}"#)

@@ -5,7 +5,8 @@ import Testing
 
 @testable import SyncDaemon
 
-/// A message whose text was merged waits for a look: it says so everywhere, and goes on by a choice.
+/// A message whose text was merged waits for a check: this is shown everywhere, and a choice lets
+/// it start.
 @Suite(.timeLimit(.minutes(10))) struct MergedMessageTests {
   private static let id = "11111111-1111-4111-8111-111111111111"
 
@@ -28,7 +29,7 @@ import Testing
       "POST", "/v1/messages/1111/resolve", #"{"take":"\#(take)"\#(field)}"#)
   }
 
-  /// Two editors that were open at the same time saved.
+  /// Two editors that were open at the same time save.
   private func merge(_ first: String, _ second: String, on daemon: RunningDaemon) async throws {
     let sent = try await daemon.request(
       "POST", "/v1/sessions/s/queue", #"{"id":"\#(Self.id)","text":"Use a file for the store"}"#)
@@ -63,7 +64,7 @@ import Testing
     }
   }
 
-  /// Its session says so where sessions are listed, and its thread shows, since nothing can start.
+  /// Lists of sessions show it, and its thread is visible, since nothing can start.
   @Test func itsSessionAndItsThreadSaySo() async throws {
     try await RunningDaemon.run { daemon in
       try await merge("Use SQLite for the store", "Use MySQL for the store", on: daemon)
@@ -82,14 +83,14 @@ import Testing
       #expect(session?.note?.contains("cospool queue show 11111111") == true)
       threads = try await daemon.request("GET", "/v1/threads").decoded(ThreadsAnswer.self)
       #expect(threads.threads.map(\.lifted) == ["merged: needs you"], "\(threads)")
-      // What a person paused is paused, and says besides that a message waits for a look.
+      // A session that a user paused is shown as paused, and also that a message waits for a check.
       _ = try await daemon.request("PUT", "/v1/sessions/s/pause")
       session = try await daemon.request("GET", "/v1/overview").decoded(OverviewAnswer.self)
         .sessions.first
       #expect(session?.merged == 1 && session?.standing == .paused, "\(session as Any)")
       threads = try await daemon.request("GET", "/v1/threads").decoded(ThreadsAnswer.self)
       #expect(threads.threads.map(\.merged) == [1] && threads.threads.map(\.lifted) == ["paused"])
-      // A message that was looked at says so no more, also in a paused session.
+      // A message that was checked is no longer marked, also in a paused session.
       #expect(try await resolve("1", on: daemon).status == 200)
       session = try await daemon.request("GET", "/v1/overview").decoded(OverviewAnswer.self)
         .sessions.first
@@ -115,7 +116,7 @@ import Testing
     }
   }
 
-  /// Its person gets one notification, without a server too, until somebody has chosen.
+  /// Its user gets one notification, also without a server, until a text is chosen.
   @Test func itsPersonIsToldUntilSomebodyChooses() async throws {
     try await RunningDaemon.run { daemon in
       func notices() async throws -> [NotificationAnswer] {
@@ -126,7 +127,7 @@ import Testing
       let notice = try #require(await notices().first)
       #expect(notice.category == "MESSAGE_MERGED" && notice.message?.description == Self.id)
       #expect(notice.request == nil && notice.title == "Message Merged")
-      // Dismissing what asks nothing leaves it.
+      // Dismissing a notification that asks nothing leaves it in place.
       _ = try await daemon.request("POST", "/v1/notifications/dismiss")
       #expect(try await notices().count == 1)
       #expect(try await resolve("1", on: daemon).status == 200)
@@ -146,7 +147,7 @@ import Testing
       #expect(shown.content == wanted && shown.merged == nil && shown.editions == nil)
       let again = try await resolve(take, on: daemon)
       #expect(again.status == 409 && again.body.contains("messageNotMerged"), "\(again.body)")
-      // The choice is undone as an edit is.
+      // The choice is undone like an edit.
       _ = try await daemon.request("POST", "/v1/undo")
       #expect(try await message(daemon).editions?.map(\.text) == texts)
     }
@@ -169,7 +170,7 @@ import Testing
     }
   }
 
-  /// A choice against what was looked at leaves a version that came later.
+  /// A choice based on the checked state leaves a version that arrived later.
   @Test func aLaterVersionGoesOnWaiting() async throws {
     try await RunningDaemon.run { daemon in
       let sent = try await daemon.request(
@@ -185,7 +186,7 @@ import Testing
     }
   }
 
-  /// The state of before a restart, and an exported one elsewhere, wait as well.
+  /// After a restart, and after an import elsewhere, it waits, too.
   @Test func itWaitsAfterARestartAndAnImport() async throws {
     let directory = try TemporaryDirectory()
     defer { directory.remove() }

@@ -91,7 +91,7 @@ import Testing
         #expect(reply.status == 200)
         #expect(reply.body.contains("\"value\":\(value)"), "\(reply.body)")
       }
-      // No command runs before somebody named one.
+      // No command runs before a user has set one.
       let command = try await daemon.request("GET", "/v1/settings/notifyCommand")
       #expect(try command.decoded(SettingAnswer.self).value == nil)
       let off = try await daemon.request(
@@ -124,7 +124,7 @@ import Testing
     #expect(odd["COSPOOL_BODY"] == "a\u{FFFD}b")
   }
 
-  /// Told to stop while the command runs: nobody may have seen it.
+  /// The daemon stops while the command runs: possibly no user has seen the notification.
   @Test func aCommandThatIsCutOffShowedNothing() async throws {
     let directory = try TemporaryDirectory()
     defer { directory.remove() }

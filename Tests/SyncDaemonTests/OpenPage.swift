@@ -4,7 +4,7 @@ import Testing
 
 @testable import SyncDaemon
 
-/// The page of a running daemon, as a browser that has a key sees it.
+/// The page of a running daemon, as seen by a browser with a key.
 struct OpenPage: Sendable {
   var port: Int
   var key: String
@@ -14,7 +14,7 @@ struct OpenPage: Sendable {
     self.key = key
   }
 
-  /// Lets a browser in, by a link of the daemon.
+  /// Gives a browser access, by a link of the daemon.
   init(of daemon: RunningDaemon, name: String = "Firefox on Linux") async throws {
     let link = try await OpenPage.link(of: daemon)
     port = link.port
@@ -26,7 +26,7 @@ struct OpenPage: Sendable {
     key = try reply.decoded(WebKeyAnswer.self).key
   }
 
-  /// What `cospool web` gets: the port, and the ticket of the link.
+  /// The data that `cospool web` gets: the port, and the ticket of the link.
   static func link(of daemon: RunningDaemon) async throws -> (port: Int, ticket: String) {
     let reply = try await daemon.request("POST", "/v1/web", #"{"port":0}"#)
     try #require(reply.status == 201, "\(reply.body)")
@@ -36,7 +36,7 @@ struct OpenPage: Sendable {
     return (try #require(link.port), String(ticket))
   }
 
-  /// What the page's own requests carry besides their key.
+  /// The headers of the page's own requests besides their key.
   var ownHeaders: [String] {
     [
       "origin: http://127.0.0.1:\(port)", "sec-fetch-site: same-origin", "sec-fetch-mode: cors",
@@ -51,7 +51,7 @@ struct OpenPage: Sendable {
     try await send(method, path, body: body, headers: ownHeaders + [keyHeader])
   }
 
-  /// A request with these headers and no others.
+  /// A request with exactly these headers.
   func send(
     _ method: String, _ path: String, body: String? = nil, host: String? = nil, headers: [String]
   ) async throws -> RawReply {

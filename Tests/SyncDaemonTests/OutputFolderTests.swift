@@ -5,13 +5,13 @@ import Testing
 
 @testable import SyncDaemon
 
-/// What is kept of agents' output.
+/// The stored part of agents' output.
 struct OutputFolderTests {
   private static func message(_ number: Int) -> MessageID {
     MessageID(high: 1, low: UInt64(number))
   }
 
-  /// A disk that does not take the newer half leaves the older one alone.
+  /// If the disk cannot store the newer half, the older one stays.
   @Test func anAttemptWithoutItsNewerHalfIsShownAndRemovedInItsTurn() throws {
     let directory = try TemporaryDirectory()
     defer { directory.remove() }

@@ -5,10 +5,10 @@ import Testing
 
 @testable import SyncDaemon
 
-/// What agents write, from the pipe to whoever reads it.
+/// The output of agents, from the pipe to its readers.
 @Suite(.timeLimit(.minutes(5)))
 struct OutputPipesTests {
-  /// What came, by pipe.
+  /// The received output, by pipe.
   private final class Received: Sendable {
     private let bytes = Mutex<(output: [UInt8], errors: [UInt8])>(([], []))
 
@@ -56,7 +56,7 @@ struct OutputPipesTests {
     #expect(received.texts.errors == stride(from: 0, to: 1_000, by: 10).map { "\($0);" }.joined())
   }
 
-  /// What a process left behind holds the pipe; what was written before is not lost.
+  /// A process that was left behind holds the pipe; output from before is not lost.
   @Test func anEndThatStaysOpenDoesNotKeepAnybody() async throws {
     let received = Received()
     let pipes = try received.pipes
@@ -74,7 +74,7 @@ struct OutputPipesTests {
     #expect(received.texts == ("", ""))
   }
 
-  /// No process came to be, or nobody could read what it writes: it is told by an error.
+  /// If no process was created, or its output cannot be read, an error reports it.
   @Test func pipesThatNobodyReadsEndAtOnce() async throws {
     signal(SIGPIPE, SIG_IGN)
     let received = Received()
@@ -89,7 +89,7 @@ struct OutputPipesTests {
     try ends.errors.close()
   }
 
-  /// What was written before anybody read is not lost.
+  /// Output from before the first read is not lost.
   @Test func whoReadsLateGetsAll() async throws {
     let received = Received()
     let pipes = try received.unreadPipes
@@ -102,7 +102,7 @@ struct OutputPipesTests {
     #expect(received.texts.output == "early")
   }
 
-  /// A writer that never stops is read no longer than it takes to empty the pipe a few times.
+  /// A writer that never stops is read only until the pipe has been emptied a few times.
   @Test func aFloodEnds() async throws {
     signal(SIGPIPE, SIG_IGN)
     let count = Mutex(0)
@@ -115,14 +115,14 @@ struct OutputPipesTests {
     }
     await pipes.finish(within: .milliseconds(20))
     let atEnd = count.withLock { $0 }
-    // The reading end is closed, which a writer is told by an error.
+    // The reading end is closed, which a writer notices by an error.
     await flood.value
     #expect(count.withLock { $0 } == atEnd)
     try ends.output.close()
     try ends.errors.close()
   }
 
-  /// Each turn ends with pipes that hang up while they are given up, many at once.
+  /// Each turn ends with many pipes that hang up while they are being closed.
   @Test func manyThatHangUpWhileTheyEnd() async throws {
     let descriptors = try FileManager.default.contentsOfDirectory(atPath: "/dev/fd").count
     await withThrowingTaskGroup(of: Void.self) { group in

@@ -21,7 +21,7 @@ import Testing
     #expect(PortOwner.users(of: 80, in: "0: :0050 x 0A") == [])
   }
 
-  /// A password that opencode was started with goes along, under its own user name or a chosen one.
+  /// A password with which opencode was started is sent, under its own user name or a chosen one.
   @Test(
     arguments: [
       ([:], nil), (["OPENCODE_SERVER_PASSWORD": ""], nil),

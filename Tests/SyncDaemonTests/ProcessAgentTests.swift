@@ -10,7 +10,7 @@ import Testing
 /// Commands as agents: real processes.
 @Suite(.timeLimit(.minutes(5)))
 struct ProcessAgentTests {
-  /// What came out of one turn.
+  /// The result of one turn.
   private struct Outcome {
     var result: TurnResult
     var events: [TurnEvent]
@@ -21,7 +21,7 @@ struct ProcessAgentTests {
     }
   }
 
-  /// Each test's own: an attempt that is stopped takes along whatever runs under its name.
+  /// Each test has its own: stopping an attempt ends everything that runs under its name.
   private let message = MessageID(high: .random(in: 0 ... .max), low: 2)
 
   private func turn(_ prompt: String) throws -> AgentTurn {
@@ -47,7 +47,7 @@ struct ProcessAgentTests {
     return Outcome(result: result, events: events.withLock { $0 })
   }
 
-  /// Whoever writes prompts must not write options of the agent.
+  /// A prompt must not become an option of the agent.
   @Test(arguments: [
     ("echo {}", "--help", false), ("echo -n {}", "-x", false), ("echo -- {}", "--help", true),
     ("echo --prompt={}", "--help", true), ("echo {}", "help", true),
@@ -116,7 +116,7 @@ struct ProcessAgentTests {
     _ = try CommandAgent.agent(command: command, timeoutSeconds: nil)
   }
 
-  /// Most options of Codex are those of `exec`, and refused before it.
+  /// Most options of Codex belong to `exec`, and are refused before that word.
   @Test(arguments: [
     ("codex", "codex exec"), ("/opt/codex --model fast", "/opt/codex exec --model fast"),
     ("codex exec --skip-git-repo-check", "codex exec --skip-git-repo-check"),
@@ -141,7 +141,8 @@ struct ProcessAgentTests {
     #expect(outcome.output.joined(separator: "\n") == prompt)
   }
 
-  /// An argument ends at a NUL, and has a limit: the agent would get a part, or not start.
+  /// An argument ends at a NUL and has a maximum length: the agent would get only a part, or not
+  /// start.
   @Test func whatNoArgumentHoldsIsRefused() async throws {
     for prompt in ["before\0after", String(repeating: "x", count: 131_072)] {
       let outcome = try await run("echo {}", prompt: prompt)
@@ -158,7 +159,7 @@ struct ProcessAgentTests {
     #expect(try await run("sh -c 'echo ${#0}' {}", prompt: most).output == ["131071"])
   }
 
-  /// The system would cut a text there, and an agent would start with another one than was meant.
+  /// The system would cut the text there, and an agent would start with the wrong text.
   @Test(
     arguments: [
       ("echo 'a%b'", nil, nil, "An argument of the agent's command"),
@@ -186,7 +187,8 @@ struct ProcessAgentTests {
     #expect(events.withLock { $0 } == [])
   }
 
-  /// Claude Code gives each of its shells a session of its own, where no signal to its group comes.
+  /// Claude Code gives each of its shells a session of its own, which signals to its group do not
+  /// reach.
   @Test func whatIsStoppedLeavesNoToolsInOtherSessions() async throws {
     let children = Mutex<[pid_t]>([])
     let agent = try agent(
@@ -208,7 +210,7 @@ struct ProcessAgentTests {
     for await _ in lines { break }
     task.cancel()
     _ = await task.value
-    // Not later: the next message starts at once.
+    // It happens at once, because the next message starts at once.
     for child in children.withLock({ $0 }) { #expect(!Processes.isAlive(child)) }
   }
 
@@ -232,7 +234,7 @@ struct ProcessAgentTests {
 
   @Test func exitCodesSayHowItEnded() async throws {
     let failed = try await run("sh -c 'echo working; echo no disk >&2; echo gave up; exit 3'")
-    // What it wrote last to standard error says why, else its last line.
+    // The last text on standard error has the reason; otherwise its last line.
     #expect(failed.result == .failed("exit code 3: no disk"))
     #expect(Set(failed.output) == ["working", "no disk", "gave up"])
     let quiet = try await run("sh -c 'echo gave up; exit 3'")
@@ -248,7 +250,8 @@ struct ProcessAgentTests {
     #expect(killed.result == .died("signal 9"))
   }
 
-  /// What follows a carriage return replaces the line, as in a terminal; one at the end of a line is a line end.
+  /// Text after a carriage return replaces the line, as in a terminal; at the end of a line, it is
+  /// a part of the line end.
   @Test func progressBarsHideNothing() {
     func last(_ text: String) -> String {
       var line = LastLine()
@@ -287,7 +290,7 @@ struct ProcessAgentTests {
     #expect(!outcome.events.contains(.started))
   }
 
-  /// Three tries of a prompt that an agent had would be three times its work.
+  /// Three attempts with a prompt that an agent got would do its work three times.
   @Test func whatRanIsNotNotStarted() throws {
     struct Lost: Error {}
     typealias Agent = ProcessAgent<CommandReader>
@@ -297,7 +300,7 @@ struct ProcessAgentTests {
     #expect(absent == .notStarted("agent: Lost()"))
   }
 
-  /// Nobody got the prompt, and not for want of a command.
+  /// No agent got the prompt, though the command exists.
   @Test func whatIsStoppedBeforeItBeganIsNotStarted() async throws {
     let agent = try agent("true")
     let turn = try turn("")
@@ -311,7 +314,7 @@ struct ProcessAgentTests {
     #expect(await task.value == .notStarted("the agent was stopped"))
   }
 
-  /// What it did before somebody killed it is not known, whatever its limit.
+  /// Its work before it was killed is unknown, whatever its limit.
   @Test func whatIsKilledIsNotTriedLater() async throws {
     let limit = #"{"type":"rate_limit_event","rate_limit_info":{"status":"rejected"}}"#
     let file = NSTemporaryDirectory() + "cospool-limit-\(UUID().uuidString)"
@@ -329,7 +332,7 @@ struct ProcessAgentTests {
     }
   }
 
-  /// Also where a limit of time is set, what the agent said at its stop counts.
+  /// Even with a time limit, the agent's report at its stop counts.
   @Test(arguments: [nil, 600])
   func whatSucceedsWhileItIsStoppedSucceeded(timeoutSeconds: Int?) async throws {
     let agent = try agent(
@@ -351,7 +354,7 @@ struct ProcessAgentTests {
       outcome.result == .failed("the agent took longer than 1 seconds and was stopped"))
   }
 
-  /// A turn ends with its process, whatever the process left behind; that is stopped.
+  /// A turn ends with its process; processes that it left behind are stopped.
   @Test func whatItLeftBehindEndsWithIt() async throws {
     let outcome = try await run("sh -c 'sleep 1000 & echo $!'")
     guard case .succeeded(let text) = outcome.result, let child = pid_t(text) else {

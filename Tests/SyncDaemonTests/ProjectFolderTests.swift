@@ -3,7 +3,8 @@ import Testing
 
 @testable import SyncDaemon
 
-/// Another device says in which folder an agent works; this one says which it may be.
+/// Another device names the folder in which an agent works; this one decides which folders are
+/// allowed.
 @Suite struct ProjectFolderTests {
   @Test func aProjectOutsideOfTheRootsIsNotAllowed() throws {
     let home = NSTemporaryDirectory() + "cospool-roots-" + UUID().uuidString
@@ -12,7 +13,7 @@ import Testing
       try files.createDirectory(atPath: home + folder, withIntermediateDirectories: true)
     }
     defer { try? files.removeItem(atPath: home) }
-    // A link inside leads out.
+    // A link inside leads outside.
     try files.createSymbolicLink(
       atPath: home + "/src/link", withDestinationPath: home + "/Downloads/poc")
     func isAllowed(_ path: String, _ roots: [String]) -> Bool {

@@ -2,7 +2,8 @@ import Testing
 
 @testable import SyncDaemon
 
-/// Against what ISO/IEC 18004 prints; `make page-test` has a reader of another hand read codes.
+/// Compares with the examples of ISO/IEC 18004; in `make page-test`, an independent reader reads
+/// codes.
 @Suite struct QRCodeTests {
   /// Annex I: "01234567" in version 1-M.
   @Test func correctionIsTheStandardsExample() {

@@ -1,13 +1,13 @@
 import Foundation
 import LocalAPI
 
-/// A plain Unix socket, so that tests can send what no HTTP library would.
+/// A plain Unix socket, so that tests can send what no HTTP library would send.
 final class RawConnection: Sendable {
   struct Failure: Error {
     var message: String
   }
 
-  /// A daemon that says nothing for so long has failed the test.
+  /// A daemon that sends nothing for this time has failed the test.
   private static let silenceSecondsMax = 60
 
   private let descriptor: Int32
@@ -99,18 +99,18 @@ final class RawConnection: Sendable {
     }
   }
 
-  /// Reads what is there, or waits for it; nothing where the daemon closed.
+  /// Reads the available data, or waits for it; nothing if the daemon closed the connection.
   func readSome() async throws -> [UInt8] {
     try await read { !$0.isEmpty }
   }
 
-  /// Reads text up to and with a part.
+  /// Reads text up to and including a part.
   func read(through part: String) async throws -> String {
     let bytes = try await read { String(decoding: $0, as: UTF8.self).contains(part) }
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  /// On a thread of its own: those of the pools are what the daemon in the same process runs on.
+  /// Runs on a thread of its own, because the daemon in the same process uses those of the pools.
   private func blocking<Value: Sendable>(
     _ work: @escaping @Sendable () throws -> Value
   ) async throws -> Value {
@@ -120,7 +120,7 @@ final class RawConnection: Sendable {
   }
 }
 
-/// An HTTP response, taken apart by hand.
+/// An HTTP response, parsed by hand.
 struct RawReply {
   var status: Int
   var head: String

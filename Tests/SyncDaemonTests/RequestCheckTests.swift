@@ -5,7 +5,7 @@ import Testing
 
 @testable import SyncDaemon
 
-/// Requests that are not what a route takes.
+/// Requests that a route does not accept.
 @Suite(.timeLimit(.minutes(10))) struct RequestCheckTests {
   private func error(_ reply: RawReply) throws -> RefusalAnswer.Details {
     try reply.decoded(RefusalAnswer.self).error

@@ -8,7 +8,7 @@ import Testing
 
 @testable import SyncDaemon
 
-/// A real daemon with a real store in a directory of its own, for the time of a test.
+/// A real daemon with a real store in a directory of its own, for the duration of a test.
 struct RunningDaemon: Sendable {
   var directory: String
   var socket: String
@@ -70,7 +70,7 @@ struct RunningDaemon: Sendable {
       heartbeatPeriod: heartbeatPeriod, body)
   }
 
-  /// Sends one request on a connection of its own, and holds the answer against its description.
+  /// Sends one request on a connection of its own, and checks the answer against its description.
   func request(
     _ method: String, _ path: String, _ body: String? = nil, headers: [String] = []
   ) async throws -> RawReply {
@@ -80,7 +80,7 @@ struct RunningDaemon: Sendable {
     return reply
   }
 
-  /// Records what the description does not say of an answer.
+  /// Records what the description lacks about an answer.
   private func check(_ reply: RawReply, _ method: String, _ path: String) {
     let plain = String(path.prefix { $0 != "?" })
     guard
@@ -111,7 +111,7 @@ struct RunningDaemon: Sendable {
     #expect(faults == [], "\(method) \(path)")
   }
 
-  /// The routes alone, over an open store.
+  /// Only the routes, over an open store.
   static func api(directory: TemporaryDirectory) async throws -> APIHandlers {
     let settings = try SettingsStore(flags: [:], environment: [:], dataDirectory: directory.path)
     let client = try await QueueClient.open(
@@ -128,7 +128,7 @@ struct RunningDaemon: Sendable {
         queueSizeMax: 10))
   }
 
-  /// Throws where the daemon does not answer as it should.
+  /// Throws if the daemon does not answer as expected.
   func requireAnswer() async throws {
     let reply = try await request("GET", "/v1/status")
     guard reply.status == 200 else { throw RawConnection.Failure(message: reply.body) }

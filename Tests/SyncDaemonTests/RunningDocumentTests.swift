@@ -6,7 +6,7 @@ import Testing
 
 @testable import SyncDaemon
 
-/// RUNNING.md and the README have the figures and defaults that the code has.
+/// RUNNING.md and the README have the figures and defaults of the code.
 @Suite struct RunningDocumentTests {
   private func text(_ name: String = "RUNNING.md") throws -> String {
     try String(

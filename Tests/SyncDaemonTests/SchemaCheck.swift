@@ -3,8 +3,8 @@ import LocalAPI
 
 @testable import SyncDaemon
 
-/// Holds values against the schemas of the description, as far as these go; stricter than they are
-/// in one thing: a field that is not described is a fault, so that the description stays whole.
+/// Checks values against the schemas of the description, as far as these go. In one point it is
+/// stricter: a field without a description is a fault, so that the description stays complete.
 struct SchemaCheck {
   var schemas: [String: JSONValue] = {
     guard case .object(let schemas)? = APIDescription.document["components"]?["schemas"] else {
@@ -13,7 +13,7 @@ struct SchemaCheck {
     return schemas
   }()
 
-  /// What is wrong, with its place; empty where nothing is.
+  /// The faults, with their places; empty if there are none.
   func faults(of value: JSONValue, against schema: JSONValue, at place: String = "$") -> [String] {
     if case .string(let reference)? = schema["$ref"] {
       let name = String(reference.split(separator: "/").last ?? "")
@@ -48,7 +48,7 @@ struct SchemaCheck {
   private func faults(
     of members: [String: JSONValue], against schema: JSONValue, at place: String
   ) -> [String] {
-    // A schema without properties says nothing of them.
+    // A schema without properties does not restrict them.
     guard case .object(let properties)? = schema["properties"] else { return [] }
     var faults: [String] = []
     if case .array(let required)? = schema["required"] {

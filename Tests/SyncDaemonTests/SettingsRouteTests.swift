@@ -12,7 +12,7 @@ import Testing
     try reply.decoded(RefusalAnswer.self).error.code
   }
 
-  /// What could not be used at the next start, or the next turn, is refused when it is set.
+  /// A value that could not be used at the next start or turn is refused when it is set.
   @Test func whatCannotBeUsedIsNotSet() async throws {
     try await RunningDaemon.run { daemon in
       for (name, value) in [
@@ -29,7 +29,7 @@ import Testing
     }
   }
 
-  /// S-35: the refusal comes when the command is set, and says what to do.
+  /// S-35: the command is refused when it is set, with advice.
   @Test func aCommandThatWouldRunPromptsIsNotSet() async throws {
     try await RunningDaemon.run { daemon in
       for command in ["bash -e -c 'echo {}'", "/usr/bin/env sh -c 'echo {}'", "ssh HOST agent {}"] {
@@ -43,7 +43,7 @@ import Testing
     }
   }
 
-  // S0-33, S2-36: kept over restarts, and said where it comes from.
+  // S0-33, S2-36: settings are kept over restarts, and shown with their source.
   @Test func aSettingIsSetKeptAndTakenBack() async throws {
     let directory = try TemporaryDirectory()
     defer { directory.remove() }
@@ -84,7 +84,7 @@ import Testing
     }
   }
 
-  // S2-57, S2-66, S2-67, S2-68: hidden at once, shown again with all that was there.
+  // S2-57, S2-66, S2-67, S2-68: hidden at once, and shown again with its whole content.
   @Test func theThreadQueueIsHiddenAndShown() async throws {
     try await RunningDaemon.run(threadQueue: nil) { daemon in
       let queued = { try await daemon.request("GET", "/v1/threads").decoded(ThreadsAnswer.self) }
@@ -137,7 +137,7 @@ import Testing
       #expect(!check.valid)
       #expect(check.faults.first?.line == 3)
       #expect(check.faults.first?.setting == "maxQueueSize")
-      // Setting something else must not write over what cannot be read.
+      // Setting a different value must not overwrite what cannot be read.
       let set = try await daemon.request("PUT", "/v1/settings/attachmentRetention", #"{"value":9}"#)
       #expect(set.status == 422)
       #expect(set.body.contains("line 3"))
@@ -191,7 +191,7 @@ import Testing
     }
   }
 
-  // S0-4, S0-21, S0-73: what is of the device alone comes over the same stream.
+  // S0-4, S0-21, S0-73: the device's own data arrives over the same stream.
   @Test func theStreamTellsOfAgentsDraftsAndSettings() async throws {
     try await RunningDaemon.run(queueSizeMax: nil) { daemon in
       _ = try await daemon.request("POST", "/v1/sessions", #"{"id":"a"}"#)

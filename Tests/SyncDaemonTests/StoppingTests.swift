@@ -9,7 +9,7 @@ import Testing
 @testable import SyncDaemon
 
 @Suite(.timeLimit(.minutes(3))) struct StoppingTests {
-  /// NIO ends the process where it drops a connection that was set up and is open.
+  /// NIO ends the process if it drops an open connection.
   @Test func connectionThatNobodyServesMayBeDropped() async throws {
     let listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
       .bind(host: "127.0.0.1", port: 0).get()
@@ -25,10 +25,11 @@ import Testing
     try await listener.close()
   }
 
-  /// A daemon that gives up waiting leaves agents behind that nobody stops.
+  /// A daemon that stops waiting leaves agents behind that nothing stops.
   @Test func agentsAreGoneBeforeADaemonGivesUp() {
     let times = LeaseTimes.stopGraceMilliseconds + LeaseTimes.leftGraceMilliseconds
-    // What hangs in the system is waited for by its marks, then by its control group; then come its pipes.
+    // A hanging process is awaited first by its marks, then by its control group; then its pipes
+    // are closed.
     let hanging = OrphanedAgents.killLimit * 2 + .seconds(1)
     #expect(.milliseconds(times) + hanging <= AgentService.stopLimit)
   }
@@ -43,7 +44,7 @@ import Testing
         let (connected, isConnected) = AsyncStream<Void>.makeStream()
         Thread.detachNewThread {
           var open: [RawConnection] = []
-          // Until the socket is gone.
+          // Waits until the socket is removed.
           while let connection = try? RawConnection(path: daemon.socket) {
             open.append(connection)
             if open.count == 20 { isConnected.finish() }

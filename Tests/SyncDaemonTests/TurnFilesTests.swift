@@ -7,7 +7,7 @@ import Testing
 
 @testable import SyncDaemon
 
-/// What agents are told of the files of a message.
+/// What agents learn about the files of a message.
 struct TurnFilesTests {
   private func attachment(
     _ name: String, _ byte: UInt8 = 1, mediaType: String = "text/plain", size: Int = 1
@@ -101,7 +101,7 @@ struct TurnFilesTests {
       try here.parts(of: try turn([picture, archive])) == [
         .object(["type": "text", "text": .string("look\n\nAttached files:\n\(path)")]), sent,
       ])
-    // Another machine cannot read them.
+    // A program on another machine cannot read them.
     let there = try OpencodeAgent(address: "http://192.0.2.1:4096", timeoutSeconds: nil)
     let parts = try there.parts(of: try turn([picture, archive]))
     #expect(parts.count == 3 && parts[0]["text"] == "look" && parts[2]["mime"] == "application/zip")

@@ -5,7 +5,7 @@ import Testing
 
 @testable import SyncDaemon
 
-/// A queue that does not go on says why, and what mends it: in the list, in the overview and for programs.
+/// A blocked queue shows the reason and the remedy: in the list, in the overview and for programs.
 @Suite(.timeLimit(.minutes(10))) struct WaitingReasonTests {
   private static let id = "11111111-1111-4111-8111-111111111111"
 
@@ -43,7 +43,7 @@ import Testing
       found = try await reasons(daemon)
       #expect(found.standing == .agentless && found.reason == "noAgent")
       #expect(found.note == "no agent set up: cospool session agent s claude")
-      // A person's own agent gets messages when it asks.
+      // A user's own agent gets messages when it asks.
       try await set("agent", "hooks", on: daemon)
       found = try await reasons(daemon)
       #expect(found.standing == .waiting && found.reason == "agentNotAsking")
@@ -51,7 +51,7 @@ import Testing
       found = try await reasons(daemon)
       #expect(found.reason == "agentBusy")
       _ = try await daemon.request("POST", "/v1/sessions/s/signals", #"{"type":"result"}"#)
-      // What another device names is not this one's consent.
+      // Another device's choice is not this device's consent.
       _ = try await daemon.request("PUT", "/v1/messages/\(Self.id)/hold", #"{"seconds":600}"#)
       try await set("command", "cat", on: daemon)
       try await set("agent", "command", on: daemon)
@@ -61,7 +61,7 @@ import Testing
     }
   }
 
-  /// A device that is not the host says what it knows of the next message.
+  /// A device that is not the host reports what it knows about the next message.
   @Test func anotherHostsHoldIsNamed() async throws {
     let directory = try TemporaryDirectory()
     defer { directory.remove() }
@@ -84,7 +84,7 @@ import Testing
     await api.client.close()
   }
 
-  /// A message for later says until when; the messages behind it start.
+  /// A message for later shows its time; the messages behind it start.
   @Test func whatIsForLaterSaysUntilWhen() async throws {
     try await RunningDaemon.run { daemon in
       try await set("command", "cat", on: daemon)
@@ -134,7 +134,7 @@ import Testing
     }
   }
 
-  /// The agent's limit holds until then; a person starts it before.
+  /// The agent's limit holds until then, but a user starts it earlier.
   @Test func whatWaitsForALimitSaysUntilWhen() async throws {
     try await RunningDaemon.run { daemon in
       try await set("command", "sh -c 'exit 75'", on: daemon)

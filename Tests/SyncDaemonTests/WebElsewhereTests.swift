@@ -9,9 +9,9 @@ import Testing
 
 @testable import SyncDaemon
 
-/// The page as other devices reach it: over TLS of its own, or behind a proxy that has it.
+/// The page for other devices: over TLS of its own, or behind a proxy with TLS.
 @Suite struct WebElsewhereTests {
-  /// Other machines do not reach it, and it counts as one that they do.
+  /// Other machines cannot reach it, but it counts as if they could.
   static let address = "127.0.0.2"
 
   static func certificate(_ name: String) -> String {
@@ -27,7 +27,7 @@ import Testing
   func withoutTLSNothingIsServedElsewhere(address: String) async throws {
     let directory = try TemporaryDirectory()
     defer { directory.remove() }
-    // With which cospoold ends with 2.
+    // Settings with which cospoold ends with code 2.
     #expect(throws: SettingFault.self) {
       try SettingsStore(
         flags: [.web: .text(address)], environment: [:], dataDirectory: directory.path)
@@ -79,12 +79,12 @@ import Testing
       #expect(try await send(port, "GET", "/v1/status", host: authority).status == 401)
       let status = try await send(port, "GET", "/v1/status", host: authority, headers: own + [key])
       #expect(status.status == 200)
-      // Names and addresses that nobody listed, this machine's own among them.
+      // Names and addresses that are not listed, including this machine's own.
       for host in ["127.0.0.1:\(port)", "localhost:\(port)", "evil.example:\(port)", Self.address] {
         let reply = try await send(port, "GET", "/v1/status", host: host, headers: [key])
         #expect(reply.status == 421, "\(host)")
       }
-      // Taking the certificate away would serve it without TLS.
+      // Removing the certificate would serve the page without TLS.
       let taken = try await daemon.request("DELETE", "/v1/settings/webCertificate")
       #expect(taken.status == 422)
       let back = try await daemon.request("POST", "/v1/web", #"{"address":"127.0.0.1","port":0}"#)
@@ -165,7 +165,7 @@ import Testing
       phone.key = try made.decoded(WebKeyAnswer.self).key
       let browsers = try await phone.request("GET", "/v1/web").decoded(WebAnswer.self).browsers
       #expect(browsers.first { $0.name == "phone" }?.letInBy == "laptop")
-      // A browser lets others in, and changes nothing of where the page is, nor of what runs here.
+      // A browser gives others access, but changes neither the page's address nor what runs here.
       #expect(try await phone.request("POST", "/v1/web", "{}").status == 403)
       for (method, name) in [
         ("PUT", "web"), ("PUT", "webURL"), ("DELETE", "webCertificate"), ("PUT", "command"),
@@ -207,7 +207,7 @@ import Testing
     try write("other", 2)
     let second = certificate.context
     #expect(second !== first)
-    // One that cannot be used changes nothing.
+    // A certificate that cannot be used changes nothing.
     try "no certificate".write(toFile: chain, atomically: true, encoding: .utf8)
     #expect(certificate.context === second)
   }
@@ -238,7 +238,7 @@ import Testing
       do {
         for try await part in inbound { all += part.readableBytesView }
       } catch is NIOSSLError {
-        // It closed without a goodbye.
+        // It closed without TLS's closing message.
       }
       return try RawReply(all)
     }

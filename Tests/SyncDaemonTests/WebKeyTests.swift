@@ -93,7 +93,7 @@ import Testing
     }
   }
 
-  /// `make page` leaves comments and indentation in the folder, so no text of the page has an indented line.
+  /// `make page` strips comments and indentation, so no text of the page may have an indented line.
   private static var unsent: Regex<Substring> {
     #/^[ \t]*(?:\/\/[^\n]*\n|\/\*(?:[^*]|\*(?!\/))*\*\/[ \t]*\n)|^[ \t]+/#
       .anchorsMatchLineEndings()

@@ -28,7 +28,7 @@ import Testing
       for path in ["/v1/status", "/v1/events", "/events", "/v1/web", "/v1/unknown"] {
         #expect(try await page.send("GET", path, headers: []).status == 401, "\(path)")
       }
-      // Other ways to write a path, which the router may take for the same.
+      // Other spellings of a path, which the router may treat as the same.
       for path in [
         "//v1/status", "/v1//status", "/./v1/status", "/%761/status", "/v1/status/", "/V1/status",
       ] {
@@ -50,7 +50,8 @@ import Testing
     }
   }
 
-  /// What a hostile page can make a browser send, each with the right key, which it cannot even have.
+  /// The requests that a hostile page can make a browser send, each with the right key, which such
+  /// a page cannot have.
   static let hostile:
     [(what: String, method: String, host: String?, headers: [String], status: Int)] = [
       ("a name that leads here", "GET", "evil.example:PORT", [], 421),
@@ -101,7 +102,7 @@ import Testing
       #expect(sent.status == 201)
       let queue = try await daemon.request("GET", "/v1/sessions/review/queue")
       #expect(try queue.decoded(QueueAnswer.self).messages.map(\.content) == ["one"])
-      // A link may lead to the page, which holds nothing without its key.
+      // A link may lead to the page, which shows nothing without its key.
       let link = [
         "sec-fetch-site: cross-site", "sec-fetch-mode: navigate", "sec-fetch-dest: document",
       ]
@@ -143,7 +144,7 @@ import Testing
     }
   }
 
-  /// S-31: before it sends its key a page asks for a proof that only the daemon can give.
+  /// S-31: before it sends its key, a page asks for a proof that only the daemon can give.
   @Test func theListenerProvesItself() async throws {
     try await RunningDaemon.run { daemon in
       let page = try await OpenPage(of: daemon)
@@ -174,7 +175,7 @@ import Testing
     }
   }
 
-  /// S-38: who connects and says nothing keeps no browser out.
+  /// S-38: a silent connection does not keep a browser out.
   @Test func strangersTakeNotAllPlaces() async throws {
     try await RunningDaemon.run { daemon in
       let page = try await OpenPage(of: daemon)
@@ -182,7 +183,7 @@ import Testing
       defer { for connection in idle { connection.close() } }
       #expect(try await page.request("GET", "/v1/status").status == 200)
       #expect(try await page.send("GET", "/", headers: []).status == 200)
-      // The oldest lose their places at once, the others theirs within seconds.
+      // The oldest connections lose their places at once, the others within seconds.
       _ = try await idle[0].readToEnd()
       let clock = ContinuousClock()
       let begin = clock.now
@@ -212,7 +213,7 @@ import Testing
   @Test func listeningEndsWhenItIsTurnedOff() async throws {
     try await RunningDaemon.run { daemon in
       let page = try await OpenPage(of: daemon)
-      // At the machine alone.
+      // Only at the machine.
       #expect(try await page.request("DELETE", "/v1/web").status == 403)
       let off = try await daemon.request("DELETE", "/v1/web").decoded(WebAnswer.self)
       #expect(!off.listening)

@@ -53,7 +53,7 @@ import Testing
       let verified = try place.backup().verify(name: nil)
       #expect(verified.files == 3)
       #expect(verified.workspaces.map(\.name) == ["default"])
-      // Others can read nothing, and the check leaves nothing behind.
+      // Others cannot read anything, and the check leaves no files behind.
       let walker = FileManager.default.enumerator(atPath: place.folder)
       for entry in walker?.compactMap({ $0 as? String }) ?? [] {
         let path = place.folder + "/" + entry
@@ -65,7 +65,7 @@ import Testing
   }
 
   /// An attacker who may write to the folder may write any manifest: it is read as one, or ignored,
-  /// and its numbers crash no program.
+  /// and its numbers do not crash a program.
   @Test func aFolderThatCannotBeIsToldWithTheSystemsReason() async throws {
     try await Self.with { _, place in
       let file = place.folder + "-file"

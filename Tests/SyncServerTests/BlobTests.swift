@@ -98,8 +98,8 @@ import Testing
     }
   }
 
-  /// An idle connection keeps its place among all connections; with a request now and then, for
-  /// ever.
+  /// An idle connection keeps its place among all connections; with occasional requests, it keeps
+  /// it forever.
   @Test func aDevicesFileConnectionsTakeNotAllPlaces() async throws {
     try await ServerFixture.with({
       $0.places.total = 12
@@ -184,7 +184,7 @@ import Testing
     }
   }
 
-  /// A client that keeps requesting and reads nothing must not make file after file wait for it.
+  /// A client that keeps requesting without reading must not keep one file after another in memory.
   @Test func aFileIsGivenAfterTheOneBeforeIsOnItsWay() async throws {
     try await ServerFixture.with { fixture in
       let device = try await fixture.pair(1)
@@ -201,7 +201,7 @@ import Testing
     }
   }
 
-  /// What cannot be counted is not zero: the quota holds.
+  /// A number that cannot be counted is not zero: the quota still applies.
   @Test func aFolderThatCannotBeReadIsNotAnEmptyOne() throws {
     let directory = NSTemporaryDirectory() + "cospool-blobs-" + UUID().uuidString
     defer { try? FileManager.default.removeItem(atPath: directory) }

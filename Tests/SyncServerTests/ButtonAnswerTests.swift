@@ -223,7 +223,7 @@ import WireProtocol
     }
   }
 
-  /// A device wrote other words with the digest of an agent's request.
+  /// A device wrote a different text with the digest of an agent's request.
   @Test func wordsThatAreNotTheDigestsHaveNoApproveButton() async throws {
     try await Self.with { bed in
       let request = ApprovalRequest(

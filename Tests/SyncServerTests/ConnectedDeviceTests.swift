@@ -84,7 +84,7 @@ import WireProtocol
     try await ServerFixture.with({ $0.certificate = TestCertificate.other }) { fixture in
       let health = await fixture.administration.health(within: .seconds(60))
       #expect(health == .well(address: "wss://127.0.0.1:\(fixture.server.port)"))
-      // Somebody removed the file with the server's address.
+      // A user removed the file with the server's address.
       try FileManager.default.removeItem(atPath: fixture.directory + "/listening")
       guard case .unreachable(let unknown) = await fixture.administration.health() else {
         Issue.record("a server without a known address was asked")

@@ -4,7 +4,7 @@ import Testing
 
 @testable import SyncServer
 
-/// The order in which input is processed, however much each device sends.
+/// The order in which input is processed, for any amount from each device.
 @Suite struct InputTurnTests {
   /// A connection whose input is a number of pieces.
   private final class Sender: TurnTaker {

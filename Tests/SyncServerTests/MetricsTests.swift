@@ -84,7 +84,8 @@ import WireProtocol
     }
   }
 
-  /// Clients that open connections and request nothing are limited, and take none from devices.
+  /// Clients that open connections without requests are limited, and take no connections from
+  /// devices.
   @Test func aFloodOfReadersTakesOnlySoManyConnections() async throws {
     try await ServerFixture.with({ $0.metrics = MetricsAddress("0") }) { fixture in
       let port = try #require(fixture.server.metricsPort)
@@ -109,7 +110,7 @@ import WireProtocol
     }
   }
 
-  /// A watched number has a value while something is wrong, too.
+  /// A watched metric has a value even while something is wrong.
   @Test func backupsThatAreMissingHaveANumber() async throws {
     let name = "cospool_server_last_backup_time_seconds"
     try await ServerFixture.with({ $0.metrics = MetricsAddress("0") }) { fixture in

@@ -6,7 +6,7 @@ import WireProtocol
 
 @testable import SyncServer
 
-/// Which connections have a place, and which lose theirs.
+/// Connections that have a place, and those that lose theirs.
 @Suite struct PlacesTests {
   private final class Token {}
 

@@ -280,8 +280,8 @@ import WireProtocol
     }
   }
 
-  /// Ends that were not sent before a server stopped are sent by the next one, under the same name,
-  /// and once.
+  /// Ends that were not sent before a server stopped are sent once by the next one, under the same
+  /// name.
   @Test func theEndOfATaskIsTriedAgainAfterARestart() async throws {
     try await Self.with { bed in
       try await bed.report(.processing(operation: nil))

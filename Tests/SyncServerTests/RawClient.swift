@@ -106,8 +106,8 @@ final class RawClient: Sendable {
     try await channel.writeAndFlush(frame)
   }
 
-  /// Sends the head of a masked binary frame and none of its payload: a server that refuses the
-  /// length has read everything, so its answer is not lost in a reset.
+  /// Sends only the head of a masked binary frame. A server that refuses the length has then read
+  /// everything, so its answer is not lost in a reset.
   func sendHead(announcing length: UInt64) async throws {
     var head = ByteBuffer(bytes: [0x82, 0xFF])
     head.writeInteger(length)

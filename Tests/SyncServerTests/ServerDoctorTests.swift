@@ -277,7 +277,7 @@ import WireProtocol
     }
   }
 
-  /// An address that was given once need not be given again.
+  /// An address that was given once is remembered.
   @Test func theAddressThatDevicesUseIsAsked() async throws {
     try await ServerFixture.with({ $0.front.url = "ws://127.0.0.1:1" }) { fixture in
       let findings = await Self.findings(of: fixture.directory)
@@ -432,7 +432,7 @@ import WireProtocol
         expect(await Self.findings(of: directory), "backupFolder", .error, "cannot be written")
         #expect(chmod(folder, 0o700) == 0)
       }
-      // A clock that was wrong for a moment hides nothing.
+      // A clock that was wrong for a moment does not hide a finding.
       let wrong = Int64(Date(timeIntervalSinceNow: 9 * 86_400).timeIntervalSince1970 * 1_000)
       let name = try ServerBackup(dataDirectory: directory, folder: nil).create(at: wrong).backup
         .name

@@ -129,7 +129,7 @@ import WireProtocol
       }
       #expect(refusal.code == .authenticationBudget)
       _ = try await client.end()
-      // Half a request holds a connection no longer than silence does.
+      // Half a request does not hold a connection longer than silence.
       let answer = try await PlainRequest.send("GET /v1/sy", fixture.server.port)
       #expect(answer.isEmpty)
     }

@@ -56,7 +56,8 @@ import WireProtocol
     await threads.shutDown()
   }
 
-  /// Whatever is packed for one workspace, another waits for one started task of it, and one more.
+  /// Whatever is packed for one workspace, another waits only for one started task of it, and for
+  /// one more.
   @Test func whatIsPackedForOneWorkspaceHoldsNoOtherUp() async throws {
     let other = WorkspaceID(high: 1, low: 2)
     let threads = StoreThreads()

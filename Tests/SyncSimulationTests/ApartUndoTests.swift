@@ -3,22 +3,22 @@ import SyncSimulation
 import SyncTestSupport
 import Testing
 
-/// Undo and redo on a device that is apart from the server, in worlds in which careless ones let
-/// something start. The devices meet again, and nothing starts. Without the care of a device that
-/// is apart, the checker reports it.
+/// Undo and redo on an offline device, in worlds in which careless ones would cause a start. After
+/// the devices synchronize again, nothing starts. Without the care of an offline device, the
+/// checker reports a start.
 @Suite struct ApartUndoTests {
   /// The events of session `s`, which both devices know.
   struct World: CustomTestStringConvertible {
     var name: String
-    /// The commands of device 0 before it is apart.
+    /// The commands of device 0 before it is offline.
     var before: [Command] = []
-    /// The command of device 0 while it is apart.
+    /// The command of device 0 while it is offline.
     var turn: Command = .undo
     /// The commands of device 1 meanwhile.
     var meanwhile: [Command]
     /// Whether the session has a host from the beginning.
     var isHosted = false
-    /// Whether a plain command is named instead.
+    /// Whether a direct command is named instead.
     var isRefused = false
 
     var testDescription: String { name }

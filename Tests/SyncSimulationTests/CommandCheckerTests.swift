@@ -5,7 +5,8 @@ import Testing
 
 @testable import SyncSimulation
 
-/// The findings of `CommandChecker`: the device's state differs from what the checker is told.
+/// The findings of `CommandChecker`: the device's state differs from the one that the checker
+/// expects.
 @Suite struct CommandCheckerTests {
   private let simulation = Simulation.twoDevices()
   private let checker = CommandChecker()

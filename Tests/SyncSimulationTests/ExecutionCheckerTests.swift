@@ -7,7 +7,7 @@ import WireProtocol
 
 @testable import SyncSimulation
 
-/// What counts for `ExecutionChecker` as a second start, and what as a repeat after a restored
+/// What `ExecutionChecker` counts as a second start, and what as a repetition after a restored
 /// server.
 @Suite struct ExecutionCheckerTests {
   private let simulation = Simulation.twoDevices()

@@ -128,14 +128,14 @@ import Testing
   }
 
   /// A host that lost its memory of an agent finds the message reported as running, and reports its
-  /// outcome as unknown: no message counts as running for ever.
+  /// outcome as unknown: no message counts as running forever.
   @Test func aHostThatForgotWhatItRanSaysSo() {
     let report = Simulation.run(seed: 107, profile: .storage, runsAgents: true)
     #expect(report.violations == [])
     #expect(report.execution.unknown > 0)
   }
 
-  /// A time that passed while something else blocked the message woke the host again and again.
+  /// A time that passed while something else blocked the message woke the host repeatedly.
   @Test func timesThatHaveComeWakeNobodyTwice() {
     #expect(Simulation.run(seed: 122, profile: .clock, runsAgents: true).violations == [])
   }

@@ -88,8 +88,8 @@ import Testing
     #expect(world.results.violations == [])
   }
 
-  /// A message that could start and does not is found while the run continues, and so is one that
-  /// starts against its users' decision.
+  /// The run finds a message that could start and does not, and also one that starts against its
+  /// users' decision.
   @Test func whatStandsStillIsFound() {
     let world = world(isAlone: true)
     let device = world.devices[0]

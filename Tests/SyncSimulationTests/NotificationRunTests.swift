@@ -6,7 +6,7 @@ import SyncTestSupport
 import Testing
 import WireProtocol
 
-/// Every device shows every notification once, whatever dies or is lost on the way.
+/// Every device shows every notification once, whatever dies or is lost.
 @Suite struct NotificationRunTests {
   /// 1,000 runs: `COSPOOL_SEEDS=1000`.
   @Test func everyDeviceIsShownEveryNotificationOnce() {
@@ -69,7 +69,7 @@ import WireProtocol
     }
   }
 
-  /// Nothing fails any more, until nothing is left to do.
+  /// From now on nothing fails, until nothing is left to do.
   private static func heal(_ world: inout NotificationWorld) {
     world.storage.withState { $0.writeFault = nil }
     if world.server == nil { world.startServer() }
@@ -97,7 +97,7 @@ import WireProtocol
     }
   }
 
-  // MARK: - What must hold
+  // MARK: - Invariants
 
   private static func faults(of world: NotificationWorld) -> [String] {
     var faults: [String] = []

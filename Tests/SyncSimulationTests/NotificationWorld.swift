@@ -6,7 +6,7 @@ import SyncTestSupport
 import WireProtocol
 
 /// A host whose agent asks and ends, two devices that come and go, a server that dies between any
-/// two steps, and pushes that fail: both real cores, with frames under way between them.
+/// two steps, and pushes that fail. Both cores are real, with frames in transit between them.
 struct NotificationWorld {
   static let workspace = WorkspaceID(high: 1, low: 1)
   static let patienceMilliseconds: Int64 = 10_000
@@ -22,7 +22,7 @@ struct NotificationWorld {
     var pipe: Pipe?
   }
 
-  /// One connection; frames are under way in both directions.
+  /// One connection; frames are in transit in both directions.
   struct Pipe {
     var client: TransportID
     var server: ConnectionID
@@ -139,7 +139,7 @@ struct NotificationWorld {
     }
   }
 
-  /// Both ends lose the connection, and what is under way on it.
+  /// Both ends lose the connection, and the frames in transit on it.
   mutating func cut(_ index: Int, notifiesClient: Bool = true) {
     guard let pipe = devices[index].pipe else { return }
     devices[index].pipe = nil
@@ -242,7 +242,7 @@ struct NotificationWorld {
 
   /// One frame arrives somewhere.
   ///
-  /// - Returns: whether one was under way.
+  /// - Returns: whether one was in transit.
   @discardableResult
   mutating func deliver(on index: Int, toServer: Bool) -> Bool {
     guard let pipe = devices[index].pipe else { return false }
@@ -294,12 +294,12 @@ struct NotificationWorld {
     try? tell(0) { try $0.commandGiven(.send(send), at: $1, store: $2).actions }
   }
 
-  /// The push service tries its orders, in order; each try may fail.
+  /// The push service tries its orders, in order; each attempt may fail.
   mutating func push(failing percent: Int) {
     let orders = storage.withState { $0.pushOrders }
     for order in orders {
       guard !generator.chance(percent) else { return }
-      // An order that is retried has the same name with its provider, and shows once.
+      // An order that is retried has the same name with its provider, and is displayed once.
       guard pushed.insert(order.number).inserted else {
         try? storage.removePushOrders([order.number])
         continue

@@ -55,8 +55,8 @@ import Testing
     Issue.record("\(planted.bug.rawValue) was not found in \(planted.seeds) seeds")
   }
 
-  /// Rare in random runs, so the world is given: the server cannot store a withdrawal, its device
-  /// loses its network before it can send that again, and the message starts.
+  /// This is rare in random runs, so the world is fixed. The server cannot store a withdrawal, its
+  /// device loses its network before it can send that again, and the message starts.
   @Test(arguments: UInt64(1)...8) func silenceIsNoConsent(seed: UInt64) {
     var options = SimulationOptions(seed: seed, devices: 2)
     options.runsAgents = true

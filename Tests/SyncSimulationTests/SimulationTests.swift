@@ -3,7 +3,7 @@ import SyncSimulation
 import SyncTestSupport
 import Testing
 
-/// Seeds of every profile, and that a run depends only on its seed.
+/// Seeds of every profile; and a run depends only on its seed.
 @Suite struct SimulationTests {
   @Test(arguments: Profile.allCases) func seedsOfEveryProfileHold(profile: Profile) {
     for seed in TestSeeds.list(standard: profile == .smoke ? 4 : 1, from: 1) {
@@ -21,8 +21,8 @@ import Testing
     #expect(first.faults > 0)
   }
 
-  /// The hashing of the standard library has another seed in every process. These numbers are the
-  /// same in all of them, in debug and release, unless something iterates over a dictionary.
+  /// The hashing of the standard library has a different seed in every process. These numbers are
+  /// the same in all of them, in debug and release, unless something iterates over a dictionary.
   @Test func aRecordedRunGivesTheSameHashAgain() {
     let report = Simulation.run(seed: 11, profile: .smoke)
     let again = Simulation.replay(report.run)

@@ -56,7 +56,7 @@ package struct CommandGenerator {
     case .removeThreads: return .removeThreads([session])
     case .clearThreads: return .clearThreads
     case .unlockThread: return .unlockThread(session)
-    // A change that cannot be undone stays first until somebody skips it.
+    // A change that cannot be undone stays first until a user skips it.
     case .undo: return generator.chance(25) ? .undo(change: nil, skip: true) : .undo
     case .redo: return .redo
     case .reportRun: return report(in: workspace, &generator)
@@ -78,7 +78,7 @@ package struct CommandGenerator {
     }
   }
 
-  /// A possible report of a host about an attempt, whoever holds the lease.
+  /// A possible report of a host about an attempt, whatever device holds the lease.
   private func report(
     in workspace: Workspace, _ generator: inout SeededGenerator
   ) -> Command {

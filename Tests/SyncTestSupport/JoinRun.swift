@@ -7,7 +7,6 @@ import SequenceCRDT
 /// At first, all devices reach each other, with every fault of the network. Then, in two seeds of
 /// three, they are separated as by two or three servers from one backup: devices with their own
 /// replicas continue from the common state, and reach only those on their side.
-/// replicas of their own go on from the common state and reach only those on their side.
 package struct JoinRun {
   /// A fault, with the seed to find it again.
   package struct Failure: Error, CustomStringConvertible {
@@ -92,7 +91,7 @@ package struct JoinRun {
       Participant(device: device, side: side, applied: device.made + operations))
   }
 
-  /// Delivers everything everywhere; from then on there are sides.
+  /// Delivers everything everywhere; from then on, the devices are separated.
   private mutating func part(sides: Int) throws {
     for index in participants.indices { send(from: index) }
     while !network.isIdle {

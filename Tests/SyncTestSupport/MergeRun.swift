@@ -61,7 +61,7 @@ package struct MergeRun {
     self.generator = generator
   }
 
-  /// Does a number of steps, then delivers everything everywhere and compares all.
+  /// Performs a number of steps, then delivers everything everywhere and compares all states.
   package mutating func run(steps: Int) throws {
     for _ in 0..<steps { try takeStep() }
     try settle()

@@ -35,7 +35,7 @@ package struct OperationNetwork {
     self.faults = faults
   }
 
-  /// Whether nothing is under way or waits to be repeated.
+  /// Whether nothing is in transit or waits to be repeated.
   package var isIdle: Bool { inFlight.isEmpty && lost.isEmpty }
 
   /// Sends operations to one device.
@@ -59,7 +59,7 @@ package struct OperationNetwork {
     }
   }
 
-  /// The next batch to arrive: any of those under way.
+  /// The next batch to arrive: any of those in transit.
   package mutating func deliver(using generator: inout SeededGenerator) -> Batch? {
     guard !inFlight.isEmpty else { return nil }
     return inFlight.remove(at: generator.below(inFlight.count))

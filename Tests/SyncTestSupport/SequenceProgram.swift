@@ -77,7 +77,7 @@ package struct SequenceProgram {
     }
   }
 
-  /// Does steps while there are decisions; then all replicas get everything and must agree.
+  /// Performs steps while there are decisions; then all replicas get everything and must agree.
   package mutating func run() throws(Failure) {
     while let index = choices.choose(below: replicas.count),
       let kind = choices.choose(below: 16)
@@ -113,7 +113,7 @@ package struct SequenceProgram {
   }
 }
 
-// What replicas do
+// Steps of replicas
 extension SequenceProgram {
   func order(of index: Int) -> [OperationID] {
     replicas[index].text.sequence.runs.flatMap { run in (0..<run.length).map(run.unitID(at:)) }

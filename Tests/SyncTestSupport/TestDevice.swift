@@ -2,18 +2,18 @@ import DeltaCodec
 package import QueueModel
 package import SequenceCRDT
 
-/// A device in a test: the real engine, a clock, and the operations it made, without any I/O.
+/// A device in a test: the real engine, a clock, and the operations that it made, without any I/O.
 package struct TestDevice: Sendable {
   package var workspace: Workspace
   package let replica: ReplicaID
   /// Wall clock time for the next commands, in milliseconds since 1970.
   package var now: Int64
   package var queueSizeMax: Int
-  /// What the device knows for certain while it is apart from the others; nil while it is not.
+  /// What the device knows for certain while it is offline; nil while it is not.
   package var apart: Apartness?
-  /// The connection over which it hears of the others at once; nil while it is apart.
+  /// The connection over which it receives the others' operations at once; nil while it is offline.
   package var connection: UInt64?
-  /// The operations it made, in order.
+  /// The operations that it made, in order.
   package private(set) var made: [Operation] = []
   /// What it can undo and redo.
   package private(set) var history = UndoHistory()
@@ -35,7 +35,7 @@ package struct TestDevice: Sendable {
   /// 2026-01-01T00:00:00Z.
   package static let startOfTime: Int64 = 1_767_225_600_000
 
-  /// Does the command one millisecond after the last one.
+  /// Performs the command one millisecond after the last one.
   @discardableResult
   package mutating func perform(_ command: Command) throws(QueueError) -> CommandOutcome {
     var history = history
@@ -46,7 +46,7 @@ package struct TestDevice: Sendable {
     return outcome
   }
 
-  /// Ends typing with an edition, as a pause does.
+  /// Ends typing with an edition, like a pause.
   package mutating func endTyping() throws(QueueError) {
     var history = history
     _ = try author { workspace, context throws(QueueError) in
@@ -119,7 +119,7 @@ package struct TestDevice: Sendable {
   }
 }
 
-/// Short ways to make values in tests.
+/// Shortcuts for values in tests.
 extension SessionID {
   /// The session of this name.
   ///

@@ -1,7 +1,7 @@
 import Foundation
 @_exported public import QueueOracle
 
-/// The seeds random tests use: fixed ones in CI, more or another one by environment variable.
+/// The seeds of random tests: fixed ones in CI, more or a different one by environment variable.
 package enum TestSeeds {
   /// `COSPOOL_SEED` alone if it is set; otherwise `COSPOOL_SEEDS` seeds, or `standard` of them.
   package static func list(standard: Int, from first: UInt64 = 1) -> [UInt64] {

@@ -3,8 +3,7 @@ import SequenceCRDT
 
 /// Undoes a command and redoes it, without commands of others in between: the views must equal
 /// exactly those from before and from after. Two differences are allowed: the time at which a
-/// thread was queued does not return, and a session that was paused so that nothing starts stays
-/// paused.
+/// thread was queued does not return, and a session that was paused to prevent starts stays paused.
 package enum UndoCheck {
   /// The differences, in words; empty if there are none.
   ///
@@ -17,7 +16,7 @@ package enum UndoCheck {
     let (typed, open) = (before.history.openTyping, after.history.openTyping)
     // A stretch of typing continues, and its edition comes with its latest change.
     if typed != nil, typed?.seen == open?.seen { return [] }
-    // Text that was typed before the command, or by it, is ended by its own edition.
+    // Text that was typed before the command, or by it, ends with its own edition.
     var (before, after) = (before, after)
     do {
       try before.endTyping()
@@ -25,7 +24,7 @@ package enum UndoCheck {
     } catch {
       return ["the end of typing: \(error)"]
     }
-    // A pause for the same reason again, or a cancel in a deleted session, shows nothing.
+    // A pause for the same reason again, or a cancel in a deleted session, changes nothing visible.
     let showsNothing =
       View(before.workspace, known: before.workspace)
       == View(after.workspace, known: before.workspace)
@@ -52,7 +51,7 @@ package enum UndoCheck {
         paused.formUnion(result.paused)
         details += starts(from: start, to: device.workspace).map { "\(what): \($0)" }
       } catch QueueError.notUndoable(let label, let obstacle) {
-        // Nothing is left of a message without text once it is cancelled.
+        // A message without text leaves nothing once it is cancelled.
         return obstacle.code == "overtaken" && !showsNothing && label.text != ""
           ? details + ["\(what) of \(label): \(obstacle)"] : details
       } catch {
@@ -114,8 +113,8 @@ package enum UndoCheck {
       }
     }
 
-    /// Leaves out the sessions that another view does not show, if nothing waits in them that did
-    /// not wait before in a deleted session.
+    /// Omits the sessions that another view does not show, unless a message waits in them that did
+    /// not already wait before in a deleted session.
     fileprivate mutating func leaveOut(sessionsBesides other: View, known workspace: Workspace) {
       let known = Set(other.sessions.map(\.id))
       for index in sessions.indices.reversed()

@@ -1,7 +1,7 @@
 package import QueueModel
 
 extension Workspace {
-  /// What a host may start next when every time that people set has come.
+  /// The message that a host may start next after every time that users set has passed.
   package func startable(
     in session: SessionID
   ) -> (message: MessageID, state: DispatchState)? {

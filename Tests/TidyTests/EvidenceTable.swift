@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// A document whose rows each have a number, the tests that show it, and in the last cell the
+/// A document with numbered rows: each has the tests that show it, and in the last cell the
 /// remaining risk: `–`, or `accepted: ` with the reason.
 struct EvidenceTable {
   var document: String

@@ -4,7 +4,7 @@ enum FunctionLengths {
     var name: String
     /// The line of its keyword, from 1.
     var line: Int
-    /// Lines from the keyword's to the closing brace's, both counted.
+    /// The number of lines from the keyword to the closing brace, both included.
     var length: Int
   }
 

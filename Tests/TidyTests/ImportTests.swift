@@ -1,6 +1,6 @@
 import Testing
 
-/// Each room imports what the table allows, and nothing else.
+/// Each room imports only what the table allows.
 @Suite struct ImportTests {
   @Test func roomsImportWhatTheTableAllows() throws {
     for file in try Repository.swiftFiles() {

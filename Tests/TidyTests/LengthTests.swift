@@ -25,12 +25,12 @@ import Testing
   static let typeLinesMax = 1_000
   static let storedPropertiesMax = 15
 
-  /// Types that are larger, and how large each may be: it may shrink, and goes from here when it is
-  /// within the rule. The first two are a message as the library gives it, and as JSON: a list of
-  /// independent fields with one name in both, which groups would only make longer to read and to
-  /// write. `SimulationOptions` is such a list of switches. `Workspace` got undo's planning and the
-  /// places of messages, `CommandAuthor` the texts that came too late, `SequenceCore` the times of
-  /// its slots; `ServerCore` is one line beyond the rule. These are to be divided next.
+  /// Larger types, and the maximum size of each: it may shrink, and is removed from here when it is
+  /// within the rule. The first two are a message in the library's form, and as JSON. Both are
+  /// lists of independent fields with the same names, which groups would only make longer to read
+  /// and to write. `SimulationOptions` is such a list of switches. `Workspace` got undo's planning
+  /// and the places of messages, `CommandAuthor` the late texts, `SequenceCore` the times of its
+  /// slots; `ServerCore` is one line beyond the rule. These will be divided next.
   static let largeTypes: [TypeSizes.Name: (lines: Int, stored: Int)] = [
     .init(room: "Protocol/LocalAPI", type: "MessageAnswer"): (1_000, 22),
     .init(room: "Sources/QueueModel", type: "MessageView"): (1_000, 19),

@@ -1,6 +1,6 @@
 import Testing
 
-/// Facts that are in one place of the product.
+/// Facts that are in only one place of the product.
 @Suite struct OnePlaceTests {
   /// The daemon has a route of the same path.
   @Test(arguments: ["/v1/sync", "cospool.v1"])

@@ -7,17 +7,17 @@ import Testing
   /// raise one. A phrase is a run of words: letters and apostrophes in lower case, whatever
   /// separates them, over the ends of lines, too. The CHANGELOG and this file are not read.
   static let ceilings: [String: Int] = [
-    "nobody": 82, "nobody knows": 5, "nobody can": 4, "of which nobody": 0,
+    "nobody": 31, "nobody knows": 0, "nobody can": 0, "of which nobody": 0,
     "as long as nobody": 0,
-    "is told": 25, "are told": 3, "was told": 7, "be told": 3, "tells of": 1,
+    "is told": 14, "are told": 0, "was told": 2, "be told": 1, "tells of": 0,
     "asks leave": 0, "asks for leave": 0, "ask for leave": 0, "leave is": 0,
-    "stands still": 5, "stand still": 1, "stands there": 8, "what stands": 8, "what lies": 1,
-    "what is over": 1, "that are over": 1, "what became of": 7, "is harmless": 1,
-    "let in": 10, "lets in": 0, "goes on without": 3, "gives back": 0, "is due": 15, "stays so": 2,
-    "where nothing": 7, "where nobody": 1, "where somebody": 0, "where none": 1,
-    "where it is not": 1, "where it does not": 0, "where there is": 4, "where there are": 1,
-    "where one is": 0, "where that is": 2, "takes no": 7, "is no json": 0, "is no uuid": 0,
-    "it is said": 2, "anew": 11,
+    "stands still": 1, "stand still": 0, "stands there": 1, "what stands": 1, "what lies": 0,
+    "what is over": 1, "that are over": 0, "what became of": 1, "is harmless": 1,
+    "let in": 9, "lets in": 0, "goes on without": 0, "gives back": 0, "is due": 14, "stays so": 2,
+    "where nothing": 0, "where nobody": 0, "where somebody": 0, "where none": 0,
+    "where it is not": 0, "where it does not": 0, "where there is": 0, "where there are": 0,
+    "where one is": 0, "where that is": 0, "takes no": 5, "is no json": 0, "is no uuid": 0,
+    "it is said": 0, "anew": 1,
   ]
 
   @Test func awkwardPhrasesDoNotSpread() throws {

@@ -1,7 +1,7 @@
 import Testing
 
-/// Keeps the rooms that will run in a browser fit for it: there, `Int` has 32 bits, and types are
-/// not examined while the program runs.
+/// Keeps the rooms that will run in a browser suitable for it. There, `Int` has 32 bits, and types
+/// cannot be examined while the program runs.
 @Suite struct PureRoomTests {
   private static let rooms: Set<String> = [
     "Sources/SequenceCRDT", "Sources/QueueModel", "Protocol/DeltaCodec", "Protocol/WireProtocol",

@@ -10,12 +10,12 @@ struct Repository {
 
   /// Folders that are not rooms, and the reasons for them.
   static let foldersWithoutRoom = [
-    "Client/Packaging",  // what packages of the device bring besides the executables
+    "Client/Packaging",  // what the device's packages contain besides the executables
     "Client/WebPage",  // the page's files, which the daemon has in a table
     "Server/Monitoring",  // what Grafana and Prometheus read
     "Protocol/Pictures",  // what the documents show
     "Protocol/TestVectors",  // data that tests and other implementations read
-    "Tests/Consumer",  // an app of its own, which sees the products alone
+    "Tests/Consumer",  // a separate app, which sees only the products
     "Server/Packaging",  // the same for the server, and its image
     "Tests/Mutants",  // bugs that a script plants in a copy of the sources
     "Tests/Scenarios",  // hard cases as files that cospool-harness runs

@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// REQUIREMENTS.md has every number, names only tests that exist, and each requirement that asks
-/// for a test by name has one that carries its number in a comment.
+/// REQUIREMENTS.md has every number and names only tests that exist. Each requirement that asks for
+/// a test by name has one with its number in a comment.
 @Suite struct RequirementTests {
   static let document = "Tests/REQUIREMENTS.md"
 
@@ -115,7 +115,7 @@ import Testing
 
   /// The requirement numbers in a comment; `S2-63 to S2-65` names three.
   static func numbers(in comment: String) -> Set<String> {
-    // Most comments have none, and patterns cost much more than this check.
+    // Most comments have no number, and patterns take much longer than this check.
     guard comment.utf8.contains(UInt8(ascii: "-")) else { return [] }
     var numbers = Set(comment.matches(of: #/\b(?:S[0-4]|C|N)-\d+\b/#).map { String($0.output) })
     for range in comment.matches(of: #/\b(S[0-4]|C|N)-(\d+) to (S[0-4]|C|N)-(\d+)\b/#) {
@@ -147,7 +147,7 @@ import Testing
       .filter { $0.wholeMatch(of: #/[A-Z]\w+Tests\.[a-z]\w+/#) != nil }
     #expect(named.count > 100)
     for test in Set(named) { #expect(functions[test] != nil, "there is no test \(test)") }
-    // A misspelt suite must not hide from the check above.
+    // The check above must also find a misspelt suite.
     for row in try Self.rows() {
       for test in row.tests { #expect(test.contains("Tests."), "\(row.number): \(test)") }
     }

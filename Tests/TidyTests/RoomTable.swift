@@ -1,4 +1,4 @@
-/// The rule: what each room may import. ARCHITECTURE.md shows this table.
+/// The rule: the allowed imports of each room. ARCHITECTURE.md shows this table.
 ///
 /// A room may import the rooms named here, the modules of its foreign products, and those in
 /// `system`. Nothing else is allowed; the direction of the arrows is the design.

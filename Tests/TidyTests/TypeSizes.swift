@@ -32,7 +32,7 @@ struct TypeSizes {
     }
   }
 
-  /// The type that a line declares or extends; of a nested one the outermost.
+  /// The type that a line declares or extends; for a nested type, the outermost.
   private static func type(declaredBy words: [Substring]) -> String? {
     let kinds: Set<Substring> = ["struct", "enum", "class", "actor", "extension"]
     guard let index = words.firstIndex(where: { kinds.contains($0) }), index + 1 < words.count

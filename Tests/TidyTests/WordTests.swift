@@ -38,7 +38,7 @@ import Testing
           let before =
             range.lowerBound > text.startIndex
             ? text[text.index(before: range.lowerBound)] : " "
-          // A longer path that merely contains the word is somebody's example, not this machine.
+          // A longer path that merely contains the word is an example, not this machine.
           #expect(
             before.isLetter || before.isNumber || "._~-/".contains(before),
             "\(path) names a path of one machine")

@@ -120,7 +120,7 @@ struct EnvelopeTests {
     #expect(
       unwrap(seal([0xC3] + number(100 * ratio + 1) + short, deflated: true)) == .limitExceeded)
     #expect(unwrap(seal([0xC3] + number(100 * ratio) + short, deflated: true)) == .inflateFailed)
-    // The absolute limit holds for raw bodies as well.
+    // The absolute limit applies to raw bodies, too.
     let long = Array(repeating: UInt8(0), count: most)
     #expect(unwrap(seal([0xC2] + long, deflated: false)) == nil)
     #expect(unwrap(seal([0xC2] + long + [0], deflated: false)) == .limitExceeded)

@@ -8,9 +8,8 @@
   @testable import SequenceCRDT
   @testable import WireProtocol
 
-  /// A few bytes that stand for millions of items. Each case runs in a process of its own whose
-  /// memory may grow only by a fixed amount: code that reserves memory before it checks ends the
-  /// process.
+  /// A few bytes that encode millions of items. Each case runs in a process of its own whose memory
+  /// may grow only by a fixed amount: code that reserves memory before it checks ends the process.
   struct ExpansionTests {
     @Test func deltasOfAFewBytesTakeNoMemory() async {
       await #expect(processExitsWith: .success) {
@@ -24,8 +23,7 @@
       }
     }
 
-    /// A thousand compressed bytes that stand for a million placements, or for rows of one
-    /// character.
+    /// A thousand compressed bytes that encode a million placements, or rows of one character.
     @Test func compressedOperationsTakeNoMemoryBeyondTheirLimit() async {
       await #expect(processExitsWith: .success) {
         let bombs = Bombs.compressed
@@ -239,7 +237,7 @@
       return SnapshotCodec.encode(image)
     }
 
-    /// A workspace with `count` slots in the thread queue that no thread stands at.
+    /// A workspace with `count` slots in the thread queue that no thread uses.
     private static func snapshot(deadSlots count: Int) throws -> [UInt8] {
       var image = try image()
       image.threadSlots.append(

@@ -5,7 +5,7 @@ import SyncTestSupport
 import Testing
 import WireProtocol
 
-/// The sizes of the deltas that people make most often. Each includes its replica table.
+/// The sizes of the most common deltas. Each includes its replica table.
 struct SizeTests {
   private static let session = SessionID.named("api-server")
 
@@ -75,7 +75,7 @@ struct SizeTests {
     for number in 0..<200 {
       device.now += Int64(generator.below(600_000))
       let id = SizeTests.id(&generator)
-      // The words are in random order, since no two prompts of a person are the same.
+      // The words are in random order, since a user never writes two equal prompts.
       let words = SizeTests.prompts[number % SizeTests.prompts.count].split(separator: " ")
       let prompt = words.shuffled(using: &generator).joined(separator: " ")
       try device.perform(

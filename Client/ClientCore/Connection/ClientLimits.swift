@@ -42,7 +42,7 @@ package enum ClientLimits {
   /// which they follow the line.
   package static let windowBytesFirst = 64 << 10
   package static let windowBytesRange = (32 << 10)...(windowBatchesMax * batchBytesMax)
-  /// If a batch took longer than this to be answered, too much was in front of it. Requests wait in
+  /// If the answer to a batch took longer than this, too much was in front of it. Requests wait in
   /// the same line, and a lease has to be renewed within ten seconds.
   package static let windowMilliseconds: Int64 = 4_000
   /// Ids in one batch, unless a single command has more.

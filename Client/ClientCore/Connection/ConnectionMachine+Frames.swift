@@ -45,8 +45,8 @@ extension ConnectionMachine {
         return .response(response)
       case .changes, .ack, .snapshot, .presence:
         guard case .live(let live) = state else { return .done(sentTooEarly(at: context)) }
-        // The edition of text that was typed apart has the text that its user saw, without the
-        // changes that come now.
+        // The edition of offline typing has the text that its user saw, without the incoming
+        // changes.
         let ended = live.isOffering ? [] : try endTypingApart(at: context, store: store)
         return .done(ended + (try dataReceived(frame, live, at: context, store: store)))
       case .pair, .paired, .hello, .request, .notified:
@@ -186,8 +186,8 @@ extension ConnectionMachine {
           operations: operations, packed: changes.delta, prefix: changes.prefix),
         at: context, store: store))
     guard repairs == replica.record.repairs else {
-      // Operations sent on this connection may have been logged under ids of another copy: on the
-      // next connection they come back.
+      // Operations sent on this connection may have been logged under ids of a copy. They come back
+      // over the next connection.
       return [.changed(touched)] + disconnect(for: .stopped) + connectIfPossible(at: context)
     }
     // The log has new numbers.

@@ -7,7 +7,8 @@ struct PersonQuestion: Sendable {
   var request: AuthorityRequest
   /// The outbox when it was asked: the answer only counts if the server has these operations.
   var behind: Outbox
-  /// If operations of the outbox got other ids meanwhile, that does not show what the server has.
+  /// If operations of the outbox got new ids meanwhile, the outbox does not show what the server
+  /// has.
   var repairs: Int
   /// Whether it is asked again, once the server has the operations that it refused the first time.
   var isAskedAgain = false
@@ -31,8 +32,8 @@ struct AuthorityQuestions: Sendable {
 /// start.
 extension ConnectionMachine {
   /// Asks the authority a question for a user, after all earlier changes; the answer comes as
-  /// `answered`. If the server answered without all of these changes, because it refused a batch, the
-  /// answer is dropped and the question is asked again once the server has them.
+  /// `answered`. If the server refused a batch, and so answered without all of these changes, the
+  /// answer is dropped. The question is asked again once the server has them.
   ///
   /// - Returns: nil if it cannot be asked now.
   mutating func questionAsked(
@@ -57,8 +58,8 @@ extension ConnectionMachine {
     return withdrawal + sendHeld()
   }
 
-  /// Takes the message of an attempt that a user stops out of its queue. So nothing tries it again,
-  /// whatever its host reports before it hears of the stop: only a user can restore it.
+  /// Takes the message of an attempt that a user stops out of its queue. So it is not tried again,
+  /// whatever its host reports before it receives the stop: only a user can restore it.
   mutating func withdraw(
     _ attempt: AttemptName, at context: EventContext, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
@@ -116,7 +117,7 @@ extension ConnectionMachine {
     return [.answered(answer, response.id)]
   }
 
-  /// The connection of the users' questions is gone.
+  /// The connection of the users' questions has ended.
   mutating func abandonQuestions() -> [Action] {
     defer { authority.ofPersons = [:] }
     return authority.ofPersons.keys.sorted().map { .answered(.unavailable, $0) }

@@ -2,7 +2,7 @@ import QueueModel
 
 /// Forgets messages that finished longer ago than the device keeps them, a few at a time.
 struct Retention: Hashable, Sendable {
-  /// How many days finished messages are kept; 0 is for ever.
+  /// How many days finished messages are kept; 0 means forever.
   private(set) var days = 0
   /// When to shorten the log and look for messages to forget next; nil: never.
   var due: Int64?

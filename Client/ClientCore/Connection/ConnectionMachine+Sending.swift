@@ -8,7 +8,7 @@ extension ConnectionMachine {
     guard case .live(var live) = state else { return [] }
     var actions: [Action] = []
     do {
-      // Text that was typed apart gets its edition before any of its letters is sent.
+      // Offline typing gets its edition before any of its letters is sent.
       if live.maySend { actions += try endTypingApart(at: context, store: store) }
       while live.maySend, live.window.voidedAnswers == 0, live.window.hasRoom,
         live.window.cursor < replica.lastEntry

@@ -69,7 +69,7 @@ extension ConnectionMachine {
     return closing
   }
 
-  /// Closes open transports. A copy of this program's memory has no connection any more: after
+  /// Closes open transports. A copy of this program's memory no longer has a connection: after
   /// losing one, a program writes under another replica id.
   mutating func closing() -> [Action] {
     switch state {

@@ -3,17 +3,19 @@ import SequenceCRDT
 
 /// The end of stretches of typing; SPECIFICATION.md, section "Editions".
 ///
-/// A stretch ends with a pause, or at its user's next other command. If it was typed apart, it also
-/// ends before other devices' operations are merged and before anything is sent. A stretch of an
-/// earlier process ends at once.
+/// A stretch ends with a pause, or at its user's next other command. If the device is offline, it
+/// also ends before other devices' operations are merged and before anything is sent. A stretch of
+/// an earlier process ends at once.
 extension ConnectionMachine {
-  /// The connection over which new operations are sent at once; nil while the device is apart.
+  /// The connection over which new operations are sent at once; nil while the device is offline or
+  /// has not caught up.
   var openConnection: UInt64? {
     if case .live(let live) = state, live.maySend { live.id.rawValue } else { nil }
   }
 
-  /// When the open stretch ends; nil if there is none. At once if two others saved one text meanwhile, since the
-  /// text that shows then has other places than the one that its person typed in.
+  /// When the open stretch ends; nil if there is none. At once if two others saved one text
+  /// meanwhile, since the offsets of the visible text then differ from those that its user typed
+  /// at.
   var typingDeadline: Int64? {
     guard let message = replica.undo.typedMessage else { return nil }
     if Edition.besidesLetters(of: message, in: replica.workspace) != nil { return 0 }
@@ -54,8 +56,8 @@ extension ConnectionMachine {
     return outcome.touched.isEmpty ? [] : [.changed(outcome.touched)]
   }
 
-  /// What agents of this device got stays readable beside what others saved too late. It is stored
-  /// before their changes are.
+  /// The texts that agents of this device got stay readable beside others' late texts. They are
+  /// stored before the others' changes.
   mutating func noteRanTexts(_ outcome: CommandOutcome?) -> TouchedQueues {
     guard let outcome else { return TouchedQueues() }
     noteUnsent(outcome.operations)

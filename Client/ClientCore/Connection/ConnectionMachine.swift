@@ -64,7 +64,7 @@ struct ConnectionMachine: Sendable {
   var state = State.idle(.stopped) {
     didSet { if case .live = state { unsent = [] } }
   }
-  /// Operations made since this opening while nothing could be sent.
+  /// The number of operations made since this opening while nothing could be sent.
   var unsent: [OperationRange] = []
   var isRunning = false
   /// The number of connections so far.
@@ -143,7 +143,7 @@ struct ConnectionMachine: Sendable {
     let waiting = authority.held.map(\.id)
     try require(Set(waiting).count == waiting.count, "has a question wait twice")
     guard current != nil else { return }
-    try require(isRunning, "is there though nobody runs the sync")
+    try require(isRunning, "exists though the sync does not run")
     try require(credentials != nil, "is there without credentials")
     try require(replica.record.isSyncEnabled, "is there though sync is off")
     guard case .live(let live) = state else { return }
@@ -235,11 +235,11 @@ extension ConnectionMachine {
   /// A local command.
   ///
   /// - Parameter isApart: whether the server has not answered, whatever the connection seems to be.
-  /// - Parameter waitsForDisk: whether it is durable when this returns. Otherwise the driver
-  ///   performs the actions and then synchronizes the store, before it reports the command as done:
-  ///   so the server and the disk get it at the same time, not one after the other. After a loss of
-  ///   power in between, the server has operations that the device does not know. They come back,
-  ///   and the next process writes under another replica id anyway.
+  /// - Parameter waitsForDisk: whether it is durable when this returns. Otherwise, the driver
+  ///   performs the actions and then synchronizes the store before it reports the command as done.
+  ///   So the server and the disk get it at the same time. After a loss of power in between, the
+  ///   server has operations that the device does not know. They come back, and the next process
+  ///   writes under another replica id anyway.
   /// - Parameter choice: the user's choice about a session, stored in the same transaction.
   mutating func perform(
     _ command: Command, recordsUndo: Bool = true, choice: SessionChoice? = nil,

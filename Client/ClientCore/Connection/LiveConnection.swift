@@ -15,7 +15,7 @@ import WireProtocol
 struct LiveConnection: Sendable {
   /// How much of the server's log the device has.
   enum Phase: Hashable, Sendable {
-    /// The device has caught up once it has the whole log as of the start.
+    /// The device has caught up once it has the whole log up to its position at the start.
     case catchingUp(to: LogPrefix)
     case caughtUp
     /// The server must have joined this device's state by then; it ends the connection.

@@ -75,8 +75,8 @@ struct SendWindow: Sendable {
     voidedAnswers = max(0, voidedAnswers - 1)
   }
 
-  /// A batch was answered. The window grows if the line was quick with all of it, and shrinks if it
-  /// was slow, so that a request does not wait long behind data.
+  /// A batch was answered. If the line was quick with all of it, the window grows; if it was slow,
+  /// the window shrinks. So a request does not wait long behind data.
   private mutating func noteAnswer(to flight: Flight, at now: Int64) {
     answeredAt = now
     let milliseconds = now - flight.sentAt

@@ -11,9 +11,9 @@ package enum AgentOrder: Hashable, Sendable {
   case stop(SessionID, attempt: UInt16)
   /// Ask, on all devices, whether the session may run here; the settings require consent.
   case askConsent(SessionID)
-  /// Stop asking: the session may run here, or is no longer to run here.
+  /// Stop asking: the session may run here, or must not run here any longer.
   case consentSettled(SessionID)
-  /// Nothing runs any more, nothing will start, and no lease is held.
+  /// Nothing runs, nothing will start, and no lease is held.
   case drained
 }
 
@@ -35,7 +35,7 @@ struct ExecutionMachine: Sendable {
   private(set) var executor: Executor?
   /// The choices of users at this device about single sessions, also before it runs agents.
   private(set) var choices = SessionChoices() { didSet { executor?.choices = choices } }
-  /// Whether the program is to end, also if that was requested before it ran agents.
+  /// Whether the program is about to end, also if that was requested before it ran agents.
   private(set) var isDraining = false
   /// Whether the server decides.
   private var isServerAsked = false
@@ -137,7 +137,7 @@ extension ExecutionMachine {
     }
   }
 
-  /// The program is to end: nothing starts any more.
+  /// The program is about to end: nothing new starts.
   mutating func drainRequested(
     over connection: inout ConnectionMachine, at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
@@ -219,8 +219,8 @@ extension ExecutionMachine {
       case .tell(.start(let start)):
         let run = start.run(.running, milliseconds: connection.time(at: context), note: "")
         let known = connection.replica.workspace.dispatchState(of: start.message)?.runState.run
-        // If the beginning of an agent cannot be recorded, it must not begin; nor may an attempt
-        // that has begun already, for another session that had the message a moment ago.
+        // If the beginning of an agent cannot be recorded, it must not begin. The same holds for an
+        // attempt that has begun already, for another session that had the message a moment ago.
         if known.map({ $0.attempt < run.attempt && $0.fence < run.fence }) ?? true,
           let done = perform(
             .reportRun(start.message, run), IntentChanges(begun: start), over: &connection,
@@ -282,7 +282,7 @@ extension ExecutionMachine {
       return done
     }
     unstored.append((command, following, intents))
-    // However many ends follow, the first of them is tried again in time.
+    // Even if many ends follow, the first one is tried again in time.
     storeAt = storeAt ?? context.now + ExecutionMachine.storeRetryMilliseconds
     return []
   }

@@ -45,7 +45,7 @@ extension Executor {
       return [end(order, .failed, error, then: skip, at: context)]
     case (.died, _), (.failed, _):
       sessions[order.session]?.past.silentEnds = silentEnds
-      // The user who took it over decides.
+      // The user who took over the attempt decides.
       let isDecided = run.isOfPerson || reason == .fenced
       let decision = isDecided ? [] : policy(after: order, at: context)
       return [
@@ -71,7 +71,7 @@ extension Executor {
     }
     let count = known ?? Int(order.attempt)
     guard count < ExecutorTimes.startsMax else {
-      // If a user has it tried again, it is tried as often once more.
+      // After a user's retry, the same number of attempts is allowed again.
       sessions[order.session]?.past.silentEnds = SilentEnds(message: order.message, count: 0)
       return []
     }
@@ -81,7 +81,7 @@ extension Executor {
     return [.retry(order.message)]
   }
 
-  /// The agent never got the prompt, so trying again is safe; but not for ever.
+  /// The agent never got the prompt, so trying again is safe; but not forever.
   private mutating func notStarted(
     _ order: StartOrder, _ reason: String, at context: EventContext
   ) -> Action {

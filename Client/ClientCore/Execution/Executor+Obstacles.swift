@@ -3,8 +3,8 @@ package import QueueModel
 /// Why sessions wait: the reasons for users, and the executor's own checks.
 extension Executor {
   /// Why nothing of a session starts, as `step` sees it. nil if this device is not the host,
-  /// nothing waits, an agent works, or the queue itself shows the reason: it is paused, or waits
-  /// for a decision.
+  /// nothing waits, or an agent works. nil also if the queue itself shows the reason: it is paused,
+  /// or waits for a decision.
   ///
   /// - Complexity: O(messages of the session + sessions with a run).
   package func obstacle(
@@ -59,7 +59,8 @@ extension Executor {
   ) throws(InvariantViolation) {
     guard !isDraining else { return }
     for session in waiting where sessions[session]?.work.order == nil {
-      // A session that is checked in time may start or not; finding that out takes longest.
+      // A session that is checked in time is not stuck, whether or not it starts. Whether it may
+      // start is examined last, because that takes longest.
       let look = nextLook(at: session, at: context)
       if let look, let deadline, deadline <= look { continue }
       let line = queueLine(of: session, workspace, at: context)
@@ -76,8 +77,8 @@ extension Executor {
     }
   }
 
-  /// The sessions of this device whose first message may start as far as the queues allow, or whose
-  /// queues report one as running: `checkLiveness` finds nothing in others.
+  /// The sessions of this device that `checkLiveness` has to examine: their queues allow the first
+  /// message to start, or report one as running.
   ///
   /// - Complexity: O(sessions + messages of those whose host this device is).
   func sessionsWithWork(in workspace: Workspace) -> [SessionID] {

@@ -14,7 +14,8 @@ extension Executor {
     if !isAlone, let lease = run.lease.held,
       context.now - lease.provenAt >= LeaseTimes.selfStopMilliseconds
     {
-      // The lease was not confirmed for so long that nothing may start under it before it is.
+      // The lease was not confirmed for a long time, so nothing may start under it before the next
+      // confirmation.
       lapse(session)
       sessions[session]?.question.end()
     }
@@ -43,9 +44,8 @@ extension Executor {
     return actions + next(session, in: workspace, at: context)
   }
 
-  /// Why an agent at work must stop. A silent server is not a reason, unless the session's setting
-  /// makes it one: no other device gets the session before the attempt has ended, or was taken
-  /// over.
+  /// Why an agent at work must stop. A silent server is a reason only if the session's setting
+  /// requires it. Until the attempt has ended or was taken over, no other device gets the session.
   private func reasonToStop(_ session: SessionID, in workspace: Workspace) -> StopReason? {
     if isDeleted(session, in: workspace) { return .deleted }
     switch sessions[session]?.lease {
@@ -87,8 +87,8 @@ extension Executor {
     sessions[session]?.times.wakeAtWall = line?.next
     guard let line, let head = candidate(in: session, of: line, workspace) else {
       sessions[session]?.next.setOverdue(since: nil)
-      // What comes into line is asked for by its name: the two clocks may differ, and what is let out too
-      // early would have to be given back.
+      // A message that comes into line is requested by name. The two clocks may differ, and a
+      // message that is granted too early would have to be returned.
       let withdrawal = mayRun && line?.next == nil ? [] : withdraw(session)
       if isHost, !isDraining, let lost = orphan(of: session, in: workspace) {
         return withdrawal + seek(lost.message, lost.run, of: session, at: context)
@@ -115,7 +115,7 @@ extension Executor {
       sessions[session]?.next.setOverdue(since: since)
       guard context.now - since >= ExecutorTimes.overdueMilliseconds else { return [] }
     }
-    // The authority regards the request for the next message as ended by this.
+    // For the authority, this ends the request for the next message.
     sessions[session]?.next = .none
     let request = DispatchRequest(
       session: session, message: head.message, token: lease.token, attempt: head.attempt,
@@ -123,8 +123,8 @@ extension Executor {
     return [ask(.dispatch(request, text: head.state.text), for: session, at: context)]
   }
 
-  /// A message that an agent is said to have, and none here has: the device that should report it
-  /// is no longer the host, or lost its memory.
+  /// A message that is reported as running, but that no agent here has. The device that should
+  /// report its end is no longer the host, or lost its memory.
   func orphan(
     of session: SessionID, in workspace: Workspace
   ) -> (message: MessageID, run: Run)? {
@@ -181,8 +181,8 @@ extension Executor {
   /// The lease proves that no other device runs the session; so the outcome of the message is
   /// unknown.
   ///
-  /// If the attempt was taken over, that is reported under the new lease, so that it counts
-  /// whatever the old host reports later, and a user decides.
+  /// If the attempt was taken over, that is reported under the new lease, and a user decides. So it
+  /// counts, whatever the old host reports later.
   private mutating func adopt(
     _ message: MessageID, _ run: Run, isTakenOver: Bool, of session: SessionID,
     at context: EventContext
@@ -203,8 +203,8 @@ extension Executor {
     return isTakenOver ? [gaveUp(order, at: context)] : recover(order, .unknown, at: context)
   }
 
-  /// Nothing is to run: the lease is kept for a while, so that the next message starts at once, and
-  /// then released.
+  /// Nothing is waiting to run: the lease is kept for a while, so that the next message starts at
+  /// once, and is then released.
   private mutating func rest(
     _ session: SessionID, isHost: Bool, mayRun: Bool, at context: EventContext
   ) -> [Action] {
@@ -232,8 +232,8 @@ extension Executor {
 
   /// Releases a lease under which nothing is at work.
   ///
-  /// That ends the request for the next message; an answer to it that is under way comes before the
-  /// answer to the release.
+  /// That ends the request for the next message; an answer to it that is on its way arrives before
+  /// the answer to the release.
   private mutating func giveBack(
     _ session: SessionID, under token: UInt64, at context: EventContext
   ) -> Action {
@@ -256,7 +256,7 @@ extension Executor {
     }
   }
 
-  /// Which message of a queue is the first in line.
+  /// The message of a queue that is the first in line.
   func queueLine(
     of session: SessionID, _ workspace: Workspace, at context: EventContext
   ) -> QueueLine {
@@ -290,10 +290,10 @@ extension Executor {
       // The authority counts from when it got the request, which was after it was sent.
       sessions[session]?.lease = .held(HeldLease(token: token, provenAt: sentAt))
     case .unavailable where token != 0:
-      // The lease may still hold; it is asked for again, and given up in time.
+      // The lease may still be valid; it is requested again, and released in time.
       wait(session, endsWithChange: false, isForRenewal: true, at: context)
     case .fenced where sessions[session]?.lease.held == nil && token != 0:
-      // Another device had one meanwhile: a new one is requested.
+      // Another device had a lease meanwhile: a new one is requested.
       sessions[session]?.lease = .none
     case .fenced:
       loseLease(session)
@@ -345,8 +345,8 @@ extension Executor {
       // It was moved here from a session in which it begins: its outcome is reported there.
       wait(session, endsWithChange: true, at: context)
     case .duplicate(let attempt, let token):
-      // It was granted, and this store knows of no beginning. That is reported under the lease
-      // under which it was granted, so that the authority learns that it has ended.
+      // It was granted, but this store does not know of its beginning. That is reported under the
+      // lease of the grant, so that the authority learns that the attempt has ended.
       counters.unknown += 1
       wait(session, endsWithChange: true, at: context)
       let order = StartOrder(

@@ -3,18 +3,18 @@ package import QueueModel
 package import WireProtocol
 
 /// Runs the messages of the sessions whose host is this device: one at a time in each session, in
-/// the order of their queues, and every attempt at most once.
+/// the order of their queues. Every attempt starts at most once.
 ///
 /// A state machine without processes, sockets, files and clocks. Methods are events; each returns
-/// the driver's actions, in order. The driver does the storing: it stores an order's intent before
-/// it starts the agent, and reports the intents that never ended at the next start of the program.
+/// the driver's actions, in order. The driver stores an order's intent before it starts the agent.
+/// At the next start of the program, it reports the intents that never ended.
 package struct Executor: Sendable {
   /// An action of the driver.
   package enum Action: Hashable, Sendable {
     /// Ask the authority; without a connection, once there is one again.
     case ask(AuthorityRequest, id: UInt64)
-    /// Pass it to the code that runs the agents; a start only once the disk has intent and report,
-    /// which are stored in one transaction.
+    /// Pass it to the code that runs the agents; a start is passed on only once the disk has intent
+    /// and report, which are stored in one transaction.
     case tell(AgentOrder)
     /// Perform this command with its consequences, and remove the intent of this attempt, all in
     /// one transaction. If the command changes nothing, it has no consequences.
@@ -62,7 +62,7 @@ package struct Executor: Sendable {
     sessions.values.compactMap { $0.deadline(wall: wall, now: now, isAlone: isAlone) }.min()
   }
 
-  /// The question with a number; nil if no answer to it is expected any more.
+  /// The question with a number; nil if an answer is no longer expected.
   package func question(_ id: UInt64) -> AuthorityRequest? {
     for session in sessions.values {
       if let asking = session.question.asking, asking.id == id { return asking.request }
@@ -134,9 +134,9 @@ package struct Executor: Sendable {
     return actions
   }
 
-  /// Whether to ask for consent, or to stop asking. A session shows one question at a time: if
-  /// another one replaces this one, or its agent continues at a user's prompt, this one is asked
-  /// again after it.
+  /// Whether to ask for consent, or to stop asking. A session shows one question at a time. If
+  /// another question replaces it, or the agent continues at a user's prompt, it is asked again
+  /// afterwards.
   private mutating func consent(to session: SessionID, in workspace: Workspace) -> [Action] {
     guard settings.asksForConsent, lacksConsent(session),
       workspace.host(of: session) == .some(.some(device))
@@ -167,7 +167,7 @@ package struct Executor: Sendable {
   }
 
   /// The authority is connected again: unanswered questions are asked again, and no request is open
-  /// there any more.
+  /// there.
   package mutating func connected(in workspace: Workspace, at context: EventContext) -> [Action] {
     sessions.keys.sorted().flatMap { session -> [Action] in
       sessions[session]?.next = .none
@@ -238,7 +238,7 @@ package struct Executor: Sendable {
     return released(order, in: workspace, at: context)
   }
 
-  /// No agent here has a message any more: it may start in its present queue.
+  /// A message is no longer with an agent here: it may start in its present queue.
   private mutating func released(
     _ order: StartOrder, in workspace: Workspace, at context: EventContext
   ) -> [Action] {
@@ -373,7 +373,7 @@ package struct Executor: Sendable {
       sessions[session]?.work = .stopping(run, reason)
       return .tell(.stop(session, attempt: run.order.attempt))
     case .stopping(let run, let earlier):
-      // A user's wish counts, whatever the agent is being stopped for already.
+      // A user's request counts, even if the agent is already being stopped for another reason.
       if reason.isFinal, !earlier.isFinal { sessions[session]?.work = .stopping(run, reason) }
       return nil
     case .some(.none), nil:

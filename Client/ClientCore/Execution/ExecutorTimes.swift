@@ -1,6 +1,7 @@
 /// How long an executor waits, and how often it tries.
 enum ExecutorTimes {
-  /// How often in a row a message is tried whose agent cannot be started, or ends without a report.
+  /// The number of consecutive attempts at a message whose agent cannot be started, or ends without
+  /// a report.
   static let startsMax = 3
   /// The shortest wait before the next question after a refusal.
   static let retryMillisecondsMin: Int64 = 1_000
@@ -15,7 +16,8 @@ enum ExecutorTimes {
   static let laterMillisecondsMin: Int64 = 10_000
   /// The longest such wait: the limits of agents end within a week.
   static let laterMillisecondsMax: Int64 = 8 * 86_400_000
-  /// How often a wait for a time of the wall clock, which may be set, is checked.
+  /// The interval at which a wait for a time of the wall clock is checked, because that clock may
+  /// be set.
   static let wallLookMilliseconds: Int64 = 60_000
   /// How long the lease of an idle session is kept.
   static let idleMilliseconds: Int64 = 60_000

@@ -28,7 +28,7 @@ extension SessionRun.Question {
     }
   }
 
-  /// Asks, instead of an earlier question.
+  /// Asks a question that replaces an earlier one.
   mutating func ask(_ asking: Asking) {
     self = .asking(asking, then: pause)
   }
@@ -39,7 +39,7 @@ extension SessionRun.Question {
     self = pause.map { .paused($0) } ?? .silent
   }
 
-  /// Asks nothing for a while, once the open question is answered.
+  /// Asks nothing for a while after the answer to the open question.
   mutating func wait(_ pause: Pause) {
     self = asking.map { .asking($0, then: pause) } ?? .paused(pause)
   }
@@ -83,7 +83,7 @@ extension SessionRun.NextRequest {
     if case .waiting(_, _, let since) = self { since } else { nil }
   }
 
-  /// Whether it is answered when the first message may start under a lease.
+  /// Whether the authority answers it when the first message may start under a lease.
   func isWaiting(under lease: HeldLease) -> Bool {
     if case .waiting(_, let token, _) = self { token == lease.token } else { false }
   }
@@ -113,7 +113,7 @@ extension SessionRun {
     work == .none ? LeaseTimes.renewalMilliseconds : LeaseTimes.workingRenewalMilliseconds
   }
 
-  /// Whether a time has to come before something of it may start.
+  /// Whether its messages may start only after a time.
   var isAwaited: Bool { times.wakeAtWall != nil || !times.passedOver.isEmpty }
 
   /// When something must be done, on the clock that never steps; nil: never.
@@ -162,7 +162,7 @@ extension SessionRun {
       try require(order.session == session, "runs a message of another session")
     }
     if case .running = work, lease == .none {
-      throw violation("runs an agent without a lease, and has not told it to stop")
+      throw violation("runs an agent without a lease, and has not ordered it to stop")
     }
     let numbers = [question.asking?.id, next.id, next.withdrawal].compactMap { $0 }
     try require(Set(numbers).count == numbers.count, "gave two requests one number")

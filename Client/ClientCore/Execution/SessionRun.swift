@@ -84,10 +84,10 @@ struct SessionRun: Hashable, Sendable {
     var backoffUntil: Int64?
     /// When the first message may start, or the next one comes into line, in milliseconds since 1970.
     var wakeAtWall: Int64?
-    /// Messages that the authority does not let out yet, since by its clock their time has not come, and
-    /// until when they are passed over.
+    /// Messages that the authority does not grant yet, since by its clock their time has not come,
+    /// and the times until which they are skipped.
     var passedOver: [MessageID: Int64] = [:]
-    /// Since when nothing is to run under the lease.
+    /// Since when nothing has been waiting to run under the lease.
     var idleSince: Int64?
   }
 
@@ -95,7 +95,7 @@ struct SessionRun: Hashable, Sendable {
   struct Past: Hashable, Sendable {
     /// The last attempt that ended here; its report may not be stored yet.
     var lastEnded: StartOrder?
-    /// The attempt whose whereabouts were last asked for.
+    /// The attempt about whose place the authority was last asked.
     var sought: RunLookup?
     /// The attempt on another device that blocks the session, by the authority's latest answer.
     var runsElsewhere: AttemptElsewhere?
@@ -118,7 +118,7 @@ enum StopReason: Hashable, Sendable {
   /// Its session was deleted.
   case deleted
 
-  /// Whether the agent must end for good.
+  /// Whether the agent must end permanently.
   var isFinal: Bool { self == .person || self == .deleted }
 }
 
@@ -151,7 +151,7 @@ struct Asking: Hashable, Sendable {
   }
 }
 
-/// A time without questions.
+/// A pause between questions.
 struct Pause: Hashable, Sendable {
   /// On the clock that never steps.
   var until: Int64

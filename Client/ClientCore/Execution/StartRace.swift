@@ -10,13 +10,13 @@ package import WireProtocol
 /// if race.ending(answer) == .inTime { … }                     // the agent will never get it
 /// ```
 package struct StartRace: Hashable, Sendable {
-  /// Which came first.
+  /// The change that came first.
   package enum Ending: Hashable, Sendable {
     /// The change: no later attempt begins without it.
     case inTime
     /// The start: the agent has the message without the change.
     case tooLate
-    /// The authority did not say.
+    /// The authority did not report which was first.
     case unconfirmed
   }
 

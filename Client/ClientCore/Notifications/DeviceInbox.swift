@@ -7,8 +7,8 @@ import WireProtocol
 struct DeviceInbox: Sendable {
   /// How long names are kept, by the specification.
   static let memoryMilliseconds: Int64 = 7 * 86_400_000
-  /// The maximum number of displayed notifications; of more, the oldest that no user has to answer goes
-  /// first.
+  /// The maximum number of displayed notifications; beyond it, the oldest that no user has to
+  /// answer is removed first.
   static let standingMax = WireLimits.inboxMax
 
   private(set) var standing: [OperationID: DeviceNotification]
@@ -80,10 +80,10 @@ struct DeviceInbox: Sendable {
   /// Checks the displayed notifications against the known ones.
   func checkInvariants() throws(InvariantViolation) {
     guard standing.allSatisfy({ $0 == $1.name && names[$0] != nil }) else {
-      throw InvariantViolation(reason: "a notification stands whose name is not known")
+      throw InvariantViolation(reason: "a notification is shown whose name is not known")
     }
     guard standing.count <= DeviceInbox.standingMax else {
-      throw InvariantViolation(reason: "\(standing.count) notifications stand")
+      throw InvariantViolation(reason: "\(standing.count) notifications are shown")
     }
   }
 }

@@ -17,20 +17,20 @@ import WireProtocol
 struct InboxMachine: Sendable {
   typealias Action = ClientCore.Action
 
-  /// How long the connection has been missing.
+  /// Since when there has been no connection.
   enum Missing: Hashable, Sendable {
     /// It is established, or not expected.
     case no
     /// Since when, on the clock that never steps and on the device's.
     case since(Int64, wall: Int64)
-    /// At the due time nothing waited for it; if something begins to wait later, that comes with an
-    /// event of its own.
+    /// At the due time, nothing waited for the connection. If something begins to wait later, that
+    /// is an event of its own.
     case long(wall: Int64)
     /// The driver was notified.
     case reported
   }
 
-  /// What the server was sent on a connection.
+  /// The preferences that the server was sent on a connection.
   struct Sent: Hashable, Sendable {
     var connection: TransportID
     var isVisible = false
@@ -38,7 +38,7 @@ struct InboxMachine: Sendable {
   }
 
   private(set) var inbox = DeviceInbox()
-  /// Until when the user looks at the device, on the clock that never steps.
+  /// The time until which the user looks at the device, on the clock that never steps.
   private var visibleUntil: Int64?
   private var preferences = NotificationPreferences()
   private var sent: Sent?
@@ -131,7 +131,7 @@ extension InboxMachine {
     try end(connection, store: store) { $0.request == request }
   }
 
-  /// Ends requests that no task awaits any more, and merges whose text was chosen.
+  /// Ends requests that no task awaits, and merges whose text was chosen.
   private mutating func endSettledRequests(
     _ connection: ConnectionMachine, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
@@ -213,7 +213,7 @@ extension InboxMachine {
     return [.send(current, .request(request.request(id: id)))]
   }
 
-  /// Sends the server what it does not know yet.
+  /// Sends the server the changes that it does not know yet.
   private mutating func sendPreferences(
     over connection: ConnectionMachine, at context: EventContext
   ) -> [Action] {
@@ -301,7 +301,7 @@ extension InboxMachine {
     return [.connectionMissed(since: wall)]
   }
 
-  /// The connection of the questions is gone.
+  /// The connection of the questions has ended.
   private mutating func abandonQuestions() -> [Action] {
     defer { questions = [:] }
     return questions.filter(\.value.isAwaited).keys.sorted().map { .replied(.unavailable, $0) }

@@ -4,8 +4,8 @@ package import QueueModel
 /// sync's reports about this device's messages.
 ///
 /// Methods are events and return the actions, in order. Waits and timeouts are times in the
-/// entries, so each belongs to one attempt, and `deadline` is the next of them: there is no timer
-/// that could outlive its purpose (S3-50, S3-52, S3-54).
+/// entries, and `deadline` is the next of them. Each belongs to one attempt, so no timer can
+/// outlive its purpose (S3-50, S3-52, S3-54).
 package struct OutgoingQueue: Sendable {
   /// An action of the driver.
   package enum Action: Hashable, Sendable {
@@ -35,7 +35,8 @@ package struct OutgoingQueue: Sendable {
     var shown: QueuedMessage
     /// The number of attempts; an event of an earlier attempt has no effect on a later one.
     var attempt = 0
-    /// If queued: not before this time. If under way: it fails at this time.
+    /// For a queued message, the earliest time of the attempt. For one on its way, the time at
+    /// which it fails.
     var dueAt: Int64?
   }
 
@@ -56,12 +57,12 @@ package struct OutgoingQueue: Sendable {
   private var receipts: [MessageID] = []
   package private(set) var lastSequence: UInt64
   private var changes = Changes()
-  /// Refusals of the store in a row, and until when it is left alone.
+  /// The number of consecutive refusals of the store, and the time until which it is not tried.
   private var refusals = 0
   private var heldUntil: Int64 = .min
 
-  /// Continues from a store. Messages that were under way are sent again: their arrival is unknown,
-  /// and the receiver recognizes them by their ids (S3-49, S3-58).
+  /// Continues from a store. Messages that were on their way are sent again: their arrival is
+  /// unknown, and the receiver recognizes them by their ids (S3-49, S3-58).
   package init(
     config: MessageQueueConfig, stored: [QueuedMessage] = [], lastSequence: UInt64 = 0
   ) {
@@ -193,12 +194,12 @@ extension OutgoingQueue {
         entry.dueAt ?? .min <= context.now
       else { continue }
       let attempt = entry.attempt + 1
-      // After a crash it is queued again: its new state is not worth a write to the disk.
+      // After a crash it is queued again: so its new state need not be written to the disk.
       update(id, keeps: false) { entry in
         entry.shown.status = .sending
         entry.shown.lastAttempt = context.wall
         entry.attempt = attempt
-        // A transport that never reports must not hold the message for ever.
+        // A transport that never reports must not hold the message forever.
         entry.dueAt = context.now.addingWithoutOverflow(timeout)
       }
       actions.append(.send(entry.shown.message, sequence: entry.shown.sequence, attempt: attempt))
@@ -248,7 +249,8 @@ extension OutgoingQueue {
   /// It could not be sent, or was not confirmed (S3-27).
   ///
   /// - Parameters:
-  ///   - attempt: the attempt that failed; nil is the latest. A failure of an earlier attempt says
+  ///   - attempt: the attempt that failed; nil means the latest. A failure of an earlier attempt
+  ///     says
   ///     nothing about the present one (S3-52).
   ///   - isPermanent: trying again is pointless (S3-58).
   package mutating func sendFailed(
@@ -279,7 +281,8 @@ extension OutgoingQueue {
     ]
   }
 
-  /// The connection to the receiver broke: open messages will be sent again. Not a failure.
+  /// The connection to the receiver broke: open messages will be sent again, which does not count
+  /// as a failure.
   package mutating func connectionLost() {
     for id in waiting {
       update(id, keeps: false) { entry in
@@ -290,7 +293,7 @@ extension OutgoingQueue {
     }
   }
 
-  /// There was no sender for that attempt: it counts as not taken.
+  /// There was no sender for that attempt: it counts as not handed over.
   package mutating func notHandedOver(_ id: MessageID, attempt: Int) {
     guard isHeld(id, attempt: attempt) else { return }
     update(id, keeps: false) { entry in

@@ -17,8 +17,8 @@ extension Replica {
     var index: Int
   }
 
-  /// Says of changes of texts that they were merged: another text of the message was live where they came,
-  /// which their author had not seen. What the log does not hold any more counts as if it never was.
+  /// Marks changes of texts that were merged: another text of the message was live when they
+  /// arrived, and their author had not seen it. Entries that the log no longer holds are ignored.
   ///
   /// - Complexity: O(changes of texts + the saves of their messages).
   func addMerges(in events: inout [HistoryEntry], store: some ReplicaStore) throws(Fault) {
@@ -66,7 +66,7 @@ extension Replica {
     }
   }
 
-  /// The saves that came where another text was live.
+  /// The saves that arrived while another text was live.
   private static func merges(
     among saves: some Collection<(message: MessageID, save: Save)>
   ) -> Set<OperationID> {

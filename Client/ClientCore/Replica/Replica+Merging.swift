@@ -63,7 +63,7 @@ extension Replica {
   }
 
   /// Records that the log holds a delivery's operations, and those that they name: an earlier
-  /// confirmation may not have counted. Logged operations never depend on the outbox.
+  /// confirmation may not have counted. Operations in the log never depend on the outbox.
   mutating func confirm(_ delivery: Delivery) {
     for range in delivery.operations.ranges {
       record.outbox.confirm(range.replica, through: range.last)
@@ -76,8 +76,7 @@ extension Replica {
     advance(to: delivery.prefix)
   }
 
-  /// A repetition on one connection, after a snapshot that includes it, does not set the prefix
-  /// back.
+  /// A repetition on one connection, after a snapshot that includes it, does not reset the prefix.
   private mutating func advance(to prefix: LogPrefix) {
     if prefix.position > record.prefix.position { record.prefix = prefix }
   }
@@ -98,7 +97,7 @@ extension Replica {
       transaction.receipts.append(receipt)
       next.receipts.add(receipt)
     }
-    // If this is lost, the entry comes again.
+    // If this is lost, the entry arrives again.
     transaction.waitsForDisk = false
     try commit(transaction, to: store)
     self = next

@@ -1,15 +1,15 @@
 import QueueModel
 import SequenceCRDT
 
-/// What agents of this device got, of messages whose text somebody changed too late; SPECIFICATION.md,
-/// section "Editions".
+/// The texts that agents of this device got, for messages whose text a user changed too late;
+/// SPECIFICATION.md, section "Editions".
 ///
-/// It is stored before the change is: the state after a change does not say what an agent got, so a
+/// It is stored before the change. The state after a change does not show what an agent got, so a
 /// crash in between would lose that.
 extension Replica {
-  /// Keeps the texts that operations of others are going to change.
+  /// Keeps the texts that others' operations will change.
   ///
-  /// - Returns: what of the queues changed.
+  /// - Returns: the changes of the queues.
   /// - Complexity: O(operations) if they change no such text; else as `merge`.
   mutating func keepRanTexts(
     before operations: [Operation], wall: Int64, at event: EventContext, store: some ReplicaStore
@@ -29,9 +29,9 @@ extension Replica {
     return try keep(texts, wall: wall, at: event, store: store)
   }
 
-  /// Keeps the texts that a snapshot is going to change.
+  /// Keeps the texts that a snapshot will change.
   ///
-  /// - Returns: what of the queues changed.
+  /// - Returns: the changes of the queues.
   /// - Complexity: O(messages of the state and of the snapshot).
   mutating func keepRanTexts(
     before base: Base, wall: Int64, at event: EventContext, store: some ReplicaStore
@@ -52,12 +52,12 @@ extension Replica {
     }
   }
 
-  /// Notes which texts of this device's user came too late for an agent.
+  /// Records which texts of this device's user were too late for an agent.
   mutating func noteLate(among ids: Set<MessageID>) {
     late += LateText.saved(on: record.device, in: workspace, among: ids)
   }
 
-  /// Notes which of them came too late since an earlier state.
+  /// Records which of them were too late since an earlier state.
   ///
   /// - Complexity: O(messages).
   mutating func noteLate(since before: Workspace) {

@@ -4,8 +4,8 @@ import WireProtocol
 
 /// The differences between the log and operations in the outbox.
 struct OutboxChange {
-  /// Other operations are logged under these ids, so a copy of this program's memory wrote under
-  /// the same replica: the local ones from there on get fresh ids.
+  /// Different operations are logged under these ids, so a copy of this program's memory wrote
+  /// under the same replica. The local ones from there on get fresh ids.
   var cuts: [OperationID] = []
   /// The same operations are logged with other stamps.
   var replaced: [OperationID: Operation] = [:]
@@ -151,7 +151,7 @@ extension Replica {
 /// A rebuilt log, and the state that it leads to.
 struct RebuiltLog {
   private(set) var state: Workspace
-  /// Without ids.
+  /// The operations without ids.
   var entries: [StoredOperations] = []
 
   init(_ base: Workspace) {
@@ -181,7 +181,7 @@ struct RebuiltLog {
 
 /// Gives operations of the outbox fresh ids.
 private struct Renaming {
-  /// From these numbers on operations are taken out.
+  /// From these numbers on, operations are removed.
   private(set) var cuts: [ReplicaID: UInt32] = [:]
   /// In the order of the log.
   private(set) var taken: [Operation] = []
@@ -204,7 +204,7 @@ private struct Renaming {
     return operation.keepingFirst(count)
   }
 
-  /// The operations that were taken out, in their order, as the operations of one replica.
+  /// The removed operations, in their order, as the operations of one replica.
   func operations(of replica: ReplicaID, announcing device: DeviceID, name: String) -> [Operation] {
     var fresh = [
       Operation(

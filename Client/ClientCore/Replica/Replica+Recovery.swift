@@ -2,12 +2,12 @@ import QueueModel
 import SequenceCRDT
 
 /// Continues if the server's state contradicts this device's: a memory was copied, both copies
-/// wrote under one replica, and the server was restored in between, so that it logged either of
+/// wrote under one replica, and the server was restored in between, so that its log has one of
 /// them. SPECIFICATION.md, section "Copies of a memory".
 extension Replica {
   /// Whether a state of the server has other operations under ids that are here and were logged.
   ///
-  /// - Complexity: O(both states · log); nothing if nothing here was ever logged.
+  /// - Complexity: O(both states · log); O(1) if nothing here was ever logged.
   func isContradicted(by base: Base, store: some ReplicaStore) throws(Fault) -> Bool {
     guard !logged.sorted.isEmpty else { return false }
     let state = try loggedState(store: store)
@@ -66,7 +66,7 @@ extension Replica {
             replica: author.replica, stamp: stamp, time: context.deviceWall, recordsUndo: false)
         ).operations
       } catch {
-        // What runs meanwhile is not stopped any more.
+        // Messages that run meanwhile are no longer stopped.
         guard case .importDocument = command else { continue }
         throw .queue(error)
       }

@@ -5,7 +5,7 @@ package import WireProtocol
 
 /// Whole states from the server and for it; SPECIFICATION.md, section "Join".
 extension Replica {
-  /// A state of the server and the prefix of its log that it holds.
+  /// A state of the server, and the prefix of its log that the state includes.
   package struct Base: Sendable {
     package var image: WorkspaceImage
     package var prefix: LogPrefix
@@ -44,8 +44,8 @@ extension Replica {
       let waiting = try outgoingEntries(store: store).flatMap(\.operations)
       var seen: Set<ReplicaID> = []
       let cuts = waiting.compactMap(state.firstUnlike).filter { seen.insert($0.replica).inserted }
-      // Earlier operations may differ too, which the state does not show: then all that may differ
-      // is redone.
+      // Earlier operations may differ, too, which the state does not show. So everything that may
+      // differ is redone.
       attempts = [cuts, shared.map { OperationID(replica: $0.replica, seq: $0.first) }]
     }
     for cuts in attempts {

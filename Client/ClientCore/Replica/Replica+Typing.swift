@@ -5,7 +5,7 @@ extension Replica {
   /// Ends the open stretch of typing with an edition, in one transaction.
   ///
   /// - Parameter connection: the one over which new operations are sent at once; nil while the
-  ///   device is apart.
+  ///   device is offline.
   mutating func endTyping(
     over connection: UInt64?, wall: Int64, at event: EventContext, store: some ReplicaStore
   ) throws(Fault) -> CommandOutcome {

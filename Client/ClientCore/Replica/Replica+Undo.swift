@@ -12,8 +12,8 @@ extension Replica {
     workspace.next(of: undo, isUndone: true, apart: apart)
   }
 
-  /// Records an act of a user that is not a command of the queues: undo names its reversal, and
-  /// goes no further back until it is skipped.
+  /// Records an act of a user that is not a command of the queues: undo names the command that
+  /// reverses it, and goes no further back until it is skipped.
   ///
   /// - Parameter former: the former value; nil if it had not been set.
   /// - Parameter wall: the best known time, milliseconds since 1970.

@@ -27,7 +27,8 @@ package struct Replica: Sendable {
   var latestLocal: StoredOperations?
   /// When a user last typed; nil if that was before this opening.
   var typedAt: Int64?
-  /// Texts of this device's user that came too late for an agent, and that no notification has.
+  /// Texts of this device's user that were too late for an agent, and for which there is no
+  /// notification yet.
   var late: [LateText] = []
 
   /// Why a replica failed; nothing changed.
@@ -35,7 +36,7 @@ package struct Replica: Sendable {
     case queue(QueueError)
     case store(StoreError)
     case merge(MergeError)
-    /// The server's operations name some that it did not send before.
+    /// The server's operations refer to some that it did not send before.
     case outOfOrder
     /// The log does not reach the requested time.
     case history(HistoryError)
@@ -61,7 +62,7 @@ package struct Replica: Sendable {
     let loaded = opening.loaded
     do {
       workspace = loaded.workspace ?? Workspace()
-      // In one call: every merge keeps the previous state, to go back to.
+      // Merged in one call, because every merge keeps the previous state for a fault.
       _ = try workspace.merge(loaded.tail.flatMap(\.operations))
     } catch {
       throw .merge(error)
@@ -92,7 +93,7 @@ package struct Replica: Sendable {
   ///
   /// - Returns: the author, and the operations that it begins with.
   mutating func preparedWriter(at event: EventContext) -> (Writer, [Operation]) {
-    // The other half of the numbers is more than any command uses.
+    // The other half of the numbers is more than a command can use.
     if var writer, writer.mayWrite(at: event),
       workspace.vector[writer.replica] < Limits.sequenceMax / 2,
       workspace.device(of: writer.replica)?.name == record.deviceName

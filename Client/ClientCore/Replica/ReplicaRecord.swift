@@ -4,7 +4,7 @@ package import WireProtocol
 
 /// The data of a device besides operations; stored with them in one transaction.
 package struct ReplicaRecord: Hashable, Sendable {
-  /// This device; the file outside the database decides, this is its mirror.
+  /// This device's id. The file outside the database decides; this is a copy of it.
   package var device: DeviceID
   package var deviceName: String
   /// Names this store; leases belong to it.

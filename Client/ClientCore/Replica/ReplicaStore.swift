@@ -6,7 +6,8 @@ package import SequenceCRDT
 ///
 /// Calls are synchronous and come from one caller at a time.
 package protocol ReplicaStore {
-  /// Does all of it, durably if the transaction waits for the disk, or nothing.
+  /// Performs either the whole transaction or nothing; it is durable if the transaction waits for
+  /// the disk.
   func commit(_ transaction: StoreTransaction) throws(StoreError)
   /// Whether everything committed would survive a loss of power.
   var isSynchronized: Bool { get }
@@ -98,8 +99,8 @@ package struct StoreTransaction: Sendable {
   package var receipts: [Receipt] = []
   package var forgetsReceipts = false
   /// A message that a local command sends, and when, milliseconds since 1970. A draft of its
-  /// session that is part of it ends with it (S2-44), and it gets a number among the messages sent
-  /// by this device.
+  /// session that it contains ends with it (S2-44). It gets a number among the messages sent by
+  /// this device.
   package var sent: (message: Command.Send, milliseconds: Int64)?
   /// Changes of the undo history.
   package var undo = UndoHistory.Changes()
@@ -115,9 +116,9 @@ package struct StoreTransaction: Sendable {
   package var answers = AnswerChanges()
   /// Changes of the device's notifications.
   package var notifications = NotificationChanges()
-  /// Whether the commit returns only once the disk has it. A loss of power may lose a commit that
-  /// does not wait, with later ones that did not wait either, until a later commit waits or
-  /// `synchronize` is called. The end of the process loses nothing.
+  /// Whether the commit returns only once the disk has it. Until a later commit waits or
+  /// `synchronize` is called, a loss of power may lose a commit that did not wait, and later ones
+  /// that did not wait, either. The end of the process loses nothing.
   package var waitsForDisk = true
 
   package init(record: ReplicaRecord) {

@@ -2,7 +2,7 @@ package import QueueModel
 package import SequenceCRDT
 
 /// The messages made here that the server's log is not known to hold, with the operations that send
-/// them: an index of the outbox, so that repeated requests read only new entries.
+/// them. It is an index of the outbox, so that repeated requests read only new entries.
 struct UnsentMessages: Sendable {
   typealias Entry = (message: MessageID, operation: OperationID)
 

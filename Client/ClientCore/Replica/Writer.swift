@@ -35,8 +35,8 @@ struct Writer: Hashable, Sendable {
   }
 
   /// Whether it may write: the clock that never steps and the wall clock have advanced by equal
-  /// amounts. A machine that was stopped, set back or copied in between usually shows another time,
-  /// once it knows it.
+  /// amounts. A machine that was stopped, restored or copied in between usually shows a different
+  /// time once it knows the time.
   func mayWrite(at context: EventContext) -> Bool {
     let (passed, shown) = (context.now &- now, context.deviceWall &- wall)
     return passed >= 0

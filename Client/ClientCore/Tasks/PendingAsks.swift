@@ -50,7 +50,7 @@ extension AskAnswer {
       text: given.text)
   }
 
-  /// An approval of a text that this host does not hold.
+  /// An approval of a text that this host does not have.
   static var mistaken: AskAnswer {
     var answer = AskAnswer(ending: .withdrawn)
     answer.isMistaken = true
@@ -86,9 +86,9 @@ package struct PendingAsks: Sendable {
   package struct Awaited: Hashable, Sendable {
     /// The requests that users can answer, in the order in which they were raised; at least one.
     package var requests: [TaskRequest]
-    /// How many wait until there is room for them.
+    /// The number of requests that wait until there is room for them.
     package var more: Int
-    /// The one that this shows; nil if there is none.
+    /// The displayed request; nil if there is none.
     package var raised: RequestID?
 
     package init(requests: [TaskRequest], more: Int = 0, raised: RequestID? = nil) {
@@ -183,7 +183,7 @@ package struct PendingAsks: Sendable {
   package mutating func answered(
     _ request: RequestID, _ given: GivenVerdict, now: Int64, wall: Int64
   ) -> [Action] {
-    // A request that has ended, or of another host, needs no report.
+    // A request that has ended, or that belongs to another host, needs no report.
     guard let (session, index) = place(of: request), index < PendingAsks.shownMax,
       let entry = entries[session]?[index]
     else { return [] }
@@ -242,7 +242,7 @@ package struct PendingAsks: Sendable {
       + ended.map { .decide($0.ask.id, AskAnswer(ending: .withdrawn)) }
   }
 
-  /// The session was deleted: its requests must not be answered any more. The authority may have
+  /// The session was deleted: its requests must no longer be answered. The authority may have
   /// accepted an answer to a displayed one before.
   package mutating func sessionDeleted(_ session: SessionID, now: Int64) -> [Action] {
     guard let all = entries[session] else { return resumed(session) }
@@ -303,8 +303,8 @@ package struct PendingAsks: Sendable {
     return nil
   }
 
-  /// A request of a session has ended: the register shows it first, then the agent gets the answer,
-  /// so that no agent knows more than the devices.
+  /// A request of a session has ended. The register shows that first, and then the agent gets the
+  /// answer, so that no agent knows more than the devices.
   private mutating func settle(
     _ index: Int, of session: SessionID, _ decision: AskAnswer, now: Int64, wall: Int64
   ) -> [Action] {
@@ -313,7 +313,7 @@ package struct PendingAsks: Sendable {
     let outcome = AskOutcome(
       request: entry.ask.id, ending: decision.ending, device: decision.device)
     if isLast, entry.ask.promptsItself, decision.ending == .expired, let outcome {
-      // Its time shows on all devices that it has expired; the agent keeps waiting, now at its own
+      // Its time shows all devices that it has expired; the agent keeps waiting, now at its own
       // prompt.
       entries[session] = nil
       prompting[session] = outcome

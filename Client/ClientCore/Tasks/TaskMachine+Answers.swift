@@ -12,7 +12,7 @@ extension TaskMachine {
     over connection: inout ConnectionMachine,
     at context: EventContext, store: some ReplicaStore
   ) throws(Replica.Fault) -> (ending: AnswerEnding?, actions: [Action]) {
-    // The same answer is under way already: a second tap of the same button.
+    // The same answer is on its way already: this is a second tap of the same button.
     if self.answers[answer.request]?.answer == answer { return (nil, []) }
     if let given = verdict(on: answer.request) {
       let isOwn = given == answer.given(by: connection.replica.record.device)
@@ -147,8 +147,8 @@ extension TaskMachine {
     store: some ReplicaStore
   ) throws(Replica.Fault) {
     var transaction = StoreTransaction(record: record)
-    // A report that an answer waits comes after a wait for the disk; the authority's disk knows its
-    // outcome.
+    // Before an answer is reported as waiting, it is on the disk; the outcome of an answer is on
+    // the authority's disk.
     transaction.waitsForDisk = waitsForDisk
     transaction.answers = changes
     do {

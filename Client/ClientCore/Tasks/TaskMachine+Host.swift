@@ -60,7 +60,7 @@ extension TaskMachine {
         at: context,
         store: store)
       if !connection.replica.workspace.awaits(request, in: session) {
-        // It could not be written: it must not be shown later, when the agent has long continued.
+        // It could not be written. It must not be shown later, after the agent has continued.
         self.unwritten[session] = unwritten
         _ = pendingAsks.resumed(session)
       }
@@ -487,7 +487,7 @@ extension TaskMachine {
       } catch {
         if case .queue(.illegalTaskMove) = error { illegalMoves += 1 }
         if case .store = error {
-          // A full disk stores nothing now. The next state may be a long time off.
+          // A full disk stores nothing now. The next state may come much later.
           self.unwritten[session] = TaskMachine.Unwritten(
             status: status, todo: todo, outcome: index == 0 ? outcome : nil,
             retryAt: context.now + TaskMachine.retryMilliseconds)

@@ -43,8 +43,8 @@ extension TaskMachine {
     }
   }
 
-  /// Keeps that messages wait for a choice that were merged before this device was paired: the server told the
-  /// others of them.
+  /// Stores the choices that messages merged before this device was paired still wait for; the
+  /// server notified the other devices of them.
   mutating func noteMergedBefore(_ connection: ConnectionMachine, at context: EventContext) {
     let workspace = connection.replica.workspace
     for (session, message) in Edition.awaitChoice(in: workspace) {
@@ -59,8 +59,8 @@ extension TaskMachine {
     }
   }
 
-  /// Keeps that texts which this device's user saved came too late for an agent. Only its own user does not know
-  /// that: nothing of it travels.
+  /// Records that texts of this device's user were too late for an agent. Only this user needs to
+  /// learn that, so nothing is sent.
   mutating func noteLate(
     _ texts: [LateText], _ connection: ConnectionMachine, at context: EventContext
   ) {

@@ -5,7 +5,7 @@ package import WireProtocol
 package enum TaskEvent: Hashable, Sendable {
   /// It began to work on a prompt.
   case began
-  /// The current work; nil: nothing with a name.
+  /// The current work; nil if it has no name.
   case operation(String?)
   /// It asks its user at its own prompt; the request's name.
   case prompted(AgentAsk, RequestID)
@@ -20,10 +20,10 @@ package enum TaskEvent: Hashable, Sendable {
 /// An answer that a user gave on this device and that the authority has not accepted or refused.
 package struct PendingAnswer: Hashable, Sendable {
   package var answer: AnswerRequest
-  /// When it was given, in milliseconds since 1970 by the device's own clock: only its age counts,
+  /// When it was given, in milliseconds since 1970 by the device's own clock: only its age matters,
   /// and the best known time jumps when a server sends it.
   package var givenAt: Int64
-  /// Whether it was sent once, so that it may have arrived, and be the one that counts.
+  /// Whether it was sent once, so that it may have arrived and may count.
   package var wasSent: Bool
 
   package init(answer: AnswerRequest, givenAt: Int64, wasSent: Bool = false) {
@@ -94,7 +94,7 @@ struct TaskMachine: Sendable {
   struct Progress: Hashable, Sendable {
     /// When it was written last, on the clock that never steps.
     var writtenAt: Int64
-    /// nil: nothing new.
+    /// nil if there is nothing new.
     var operation: String??
     var todo: TodoProgress?
 
@@ -114,7 +114,7 @@ struct TaskMachine: Sendable {
   static let retryMilliseconds: Int64 = 2_000
 
   var pendingAsks = PendingAsks()
-  /// Answers of this device that are under way or wait for a connection.
+  /// Answers of this device that are on their way or wait for a connection.
   var answers: [RequestID: PendingAnswer] = [:]
   /// Verdicts that the registers may not show yet, the latest last; bounded.
   private(set) var knownVerdicts: [(request: RequestID, given: GivenVerdict)] = []
@@ -130,7 +130,7 @@ struct TaskMachine: Sendable {
   var asked: TransportID?
   /// Events of its own agents for this device's user, the latest last; bounded.
   var news: [InboxNotification] = []
-  /// Whether this device was paired, and has not looked yet at what was merged before.
+  /// Whether this device was paired and has not yet examined earlier merges.
   var looksForMerges = false
   /// The number of refused, invalid moves of tasks.
   var illegalMoves = 0
@@ -143,7 +143,7 @@ struct TaskMachine: Sendable {
   /// once.
   static let knownVerdictsMax = 1_000
 
-  /// A request was answered: it is no longer shown, whenever its host writes that. A restored
+  /// A request was answered: it is no longer shown, even before its host writes that. A restored
   /// server may have accepted another answer since; that one counts.
   mutating func noteVerdict(_ request: RequestID, _ given: GivenVerdict) {
     knownVerdicts.removeAll { $0.request == request }

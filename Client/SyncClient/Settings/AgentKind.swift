@@ -2,7 +2,7 @@ public import QueueModel
 
 /// The agent for the messages of the sessions whose host is this device.
 public enum AgentKind: String, Hashable, Sendable, CaseIterable, Codable {
-  /// None: messages wait.
+  /// No agent: messages wait.
   case none
   /// The command of the setting `command`.
   case command
@@ -31,7 +31,7 @@ public enum AgentKind: String, Hashable, Sendable, CaseIterable, Codable {
 public enum HostPolicy: String, Hashable, Sendable, CaseIterable, Codable {
   /// Sessions that a user at this device allowed. A session that another device assigns waits here.
   case own
-  /// The same; a waiting session asks on all devices, and is allowed at this one.
+  /// The same, but a waiting session asks on all devices. A user at this device allows it.
   case ask
   /// All, whichever device assigned them.
   case any
@@ -41,9 +41,9 @@ public enum HostPolicy: String, Hashable, Sendable, CaseIterable, Codable {
 public enum AgentMessagePolicy: String, Hashable, Sendable, CaseIterable, Codable {
   /// In their own session.
   case own
-  /// In others too, if a user allows it each time.
+  /// In other sessions, too, if a user allows it each time.
   case ask
-  /// In all sessions, which they may also read.
+  /// In all sessions; they may also read these.
   case any
 }
 

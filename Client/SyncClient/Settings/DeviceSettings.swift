@@ -11,7 +11,7 @@ public struct DeviceSettings: Hashable, Sendable {
   public var onFailure: FailurePolicy
   /// Whether looking at a thread removes it from the thread queue (S2-93).
   public var autoRemoveOnView: Bool
-  /// How many days finished and cancelled messages are kept; 0 is for ever.
+  /// How many days finished and cancelled messages are kept; 0 means forever.
   public var retention: Int
   /// How many days the attachments of messages that left their queue are kept.
   public var attachmentRetention: Int

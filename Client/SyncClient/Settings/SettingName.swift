@@ -32,7 +32,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
   case webKey
   case logLevel
 
-  /// The allowed days of `retention`; 0 is for ever.
+  /// The allowed days of `retention`; 0 means forever.
   public static let retentionRange = 0...3_650
   /// The default of `retention`.
   public static let retentionDefault = 90
@@ -45,7 +45,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
   /// The default of `attachmentQuota`, in MiB.
   public static let attachmentQuotaDefault = 1_024
 
-  /// The allowed seconds of `agentTimeout`; 0 is for ever.
+  /// The allowed seconds of `agentTimeout`; 0 means forever.
   public static let agentTimeoutRange = 0...604_800
   /// The allowed seconds of `agentGrace`.
   public static let agentGraceRange = 0...3_600
@@ -189,7 +189,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     case .queueEnabled: "whether the thread queue is on: sending adds the thread to it"
     case .onFailure: "what a session's queue does after its agent failed"
     case .agent: "the agent that runs messages on this device"
-    case .command: "the agent's command; {} stands for the prompt, which otherwise comes on stdin"
+    case .command: "the agent's command; {} is replaced by the prompt, which is otherwise on stdin"
     case .projectRoots:
       "folders in which agents may work here, separated by colons; default: anywhere"
     case .hosts:
@@ -216,7 +216,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     case .notifyDetails: "whether pushes contain details instead of only the kind of event"
     case .notifyCommand: "command to run for each notification while you do not look at this device"
     case .notifyMeAfter:
-      "seconds without a look at any device before your own push addresses are notified"
+      "seconds without you at any device before your own push addresses are notified"
     case .liveStatus: "whether push targets that show running tasks get their state"
     case .deviceName: "this device's name"
     case .certificate: "PEM file with root certificates to trust in addition to the system's"

@@ -174,7 +174,7 @@ public struct ClientAttachments: Sendable {
     var hindrance: ClientError?
     for stored in try await client.keeper.all() where !Task.isCancelled {
       do throws(TransferError) {
-        // Looked up again for each: an earlier upload may have taken minutes.
+        // This is looked up again for each file, because an earlier upload may have taken minutes.
         let use = client.workspace().attachments()[stored.hash]
         var stored = stored
         if asksAgain, use?.isWaiting == true || stored.isRequest { stored.isUploaded = false }
@@ -208,7 +208,7 @@ public struct ClientAttachments: Sendable {
     {
       if stored.isUploaded {
         switch way {
-        // If it were only removed here, it would stay at the server for ever.
+        // If it were only removed here, it would stay at the server forever.
         case .closed: return
         case .open(let exchange):
           do { try await exchange.remove(known.hash) } catch { throw .there(error) }
@@ -234,7 +234,7 @@ public struct ClientAttachments: Sendable {
   private func syncText(_ known: StoredAttachment, _ way: Way) async throws(TransferError) {
     guard client.keeper.isHeld(known.hash) else {
       switch way {
-      // If it were only removed here, it would stay at the server for ever.
+      // If it were only removed here, it would stay at the server forever.
       case .closed: if known.isUploaded { return }
       case .open(let exchange):
         do { try await exchange.remove(known.hash) } catch { throw .there(error) }

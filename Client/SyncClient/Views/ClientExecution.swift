@@ -73,8 +73,8 @@ public struct ClientExecution: Sendable {
   /// Reports whether the agent of a session waits for a prompt; a user's own agent gets messages
   /// only while it does.
   ///
-  /// - Parameter isOpen: returns whether it waits, when the turn of this change comes: several
-  ///   changes may come side by side.
+  /// - Parameter isOpen: returns whether it waits, when this change is processed, because several
+  ///   changes may arrive in parallel.
   public func gateChanged(of session: SessionID, isOpen: @Sendable () -> Bool) async {
     await client.engine.note { core, context, store in
       core.sessionGateChanged(session, isOpen: isOpen(), at: context, store: store)
@@ -96,7 +96,7 @@ public struct ClientExecution: Sendable {
     }
   }
 
-  /// Starts nothing any more; `drained` comes when nothing runs.
+  /// Starts nothing new; `drained` reports when nothing runs.
   public func drain() async {
     await client.engine.note { core, context, store in
       core.drainRequested(at: context, store: store)

@@ -5,8 +5,8 @@ import SequenceCRDT
 import WireProtocol
 
 /// Notifications from the server's inbox for this device. Every notification comes once, as
-/// `DeviceEvent.notification`, whatever connections break; the server keeps it until this device
-/// has it on disk.
+/// `DeviceEvent.notification`, even if connections break; the server keeps it until this device has
+/// it on disk.
 ///
 /// ```swift
 /// for await case .notification(let notification) in client.deviceEvents() {

@@ -1,8 +1,8 @@
 public import Foundation
 public import QueueModel
 
-/// Queues as files, for programs that use such files (C-16). Nothing is lost on the way: places,
-/// times, attempts, errors and files are included.
+/// Queues as files, for programs that use such files (C-16). Nothing is lost: places, times,
+/// attempts, errors and files are included.
 extension ClientQueues {
   /// The waiting messages of a session as a versioned object, in the order of their places; files
   /// that are not on this device are fetched.

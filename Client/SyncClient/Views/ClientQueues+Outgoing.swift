@@ -22,8 +22,8 @@ extension ClientQueues {
 }
 
 extension ClientQueues {
-  /// The latest messages of this device that the server is not known to have, oldest first, each
-  /// with how far it has been sent and why the server refused it: about a thousand at most.
+  /// The latest messages of this device that the server is not known to have, oldest first, about a
+  /// thousand at most. Each has its progress and the server's reason if it was refused.
   ///
   /// - Throws: `.queue(.persistenceFailed)` if they cannot be read, `.closed`.
   /// - Complexity: as `Replica.unsentMessages`.
@@ -47,7 +47,7 @@ extension ClientCore {
   fileprivate func withStatus(_ stored: QueuedMessage) -> QueuedMessage {
     var message = stored
     guard let origin = replica.workspace.origin(of: stored.id) else {
-      // Only a message that a server had can be gone.
+      // Only a message that a server had can be missing.
       message.status = .delivered
       return message
     }

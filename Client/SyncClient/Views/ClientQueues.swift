@@ -94,7 +94,8 @@ public struct ClientQueues: Sendable {
     }
   }
 
-  /// Whether an agent could have started with a message meanwhile: not in a session without a host.
+  /// Whether an agent could have started with a message meanwhile. In a session without a host,
+  /// that is impossible.
   func canStart(_ id: MessageID) -> Bool {
     let workspace = client.workspace()
     guard let message = try? workspace.message(id) else { return true }

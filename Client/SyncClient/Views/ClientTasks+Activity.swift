@@ -72,8 +72,8 @@ extension ClientTasks {
     await liveChanged(in: session)
   }
 
-  /// Reports to the executor whether a user works in a session, as it is when its turn comes:
-  /// reports come side by side.
+  /// Reports to the executor whether a user works in a session, with the state at the time of
+  /// processing, because reports may arrive in parallel.
   private func liveChanged(in session: SessionID) async {
     await client.engine.note { [device = client.device] core, context, store in
       core.sessionBusyChanged(

@@ -121,7 +121,7 @@ public struct ClientTasks: Sendable {
   /// `ClientExecution.stopAgent(of:)`.
   ///
   /// - Parameters:
-  ///   - patience: the time to answer; nil waits for ever.
+  ///   - patience: the time to answer; nil waits forever.
   ///   - promptsItself: if there is no answer in time the agent asks at its own prompt: its task
   ///     keeps waiting until the agent reports something.
   /// - Returns: the one decision for the agent.
@@ -154,7 +154,7 @@ public struct ClientTasks: Sendable {
           patienceMilliseconds: patience.map(DeviceClock.milliseconds),
           promptsItself: promptsItself, digest: digest))
     }
-    // An agent that works by itself gets the decision, and stops or not.
+    // An agent that works by itself gets the decision, and decides whether to stop.
     if answer.ending == .cancelled { _ = try await client.execution.stopAgent(of: session) }
     return answer
   }
@@ -215,7 +215,7 @@ public struct ClientTasks: Sendable {
     await note(.progress(progress), in: session)
   }
 
-  /// Reports an agent's current work, in a word or two; nil: nothing with a name.
+  /// Reports an agent's current work, in a word or two; nil if it has no name.
   public func noteOperation(_ operation: String?, in session: SessionID) async {
     await note(.operation(operation), in: session)
   }

@@ -1,7 +1,7 @@
 import ClientCore
 public import QueueModel
 
-/// Why a thread's lock has no reason any more.
+/// Why a thread's lock no longer has a reason.
 public enum LiftedLock: Hashable, Sendable {
   /// No device runs the session, and no agent works in it.
   case noHost

@@ -6,7 +6,7 @@ import QueueModel
 extension CompletionKind {
   /// The sessions that the daemon knows.
   static let sessions = CompletionKind.shellCommand("cospool complete sessions 2>/dev/null")
-  /// The messages that wait.
+  /// The waiting messages.
   static let messages = CompletionKind.shellCommand("cospool complete messages 2>/dev/null")
   /// The names of settings.
   static let settings = CompletionKind.shellCommand("cospool complete settings 2>/dev/null")
@@ -85,7 +85,7 @@ struct CompletionsCommand: LocalCommand {
     """#
 }
 
-/// `cospool complete`: the command of completion scripts. It has no place in the help.
+/// `cospool complete`: the command of completion scripts. The help does not list it.
 struct CompleteCommand: LocalCommand {
   static let configuration = CommandConfiguration(
     commandName: "complete", abstract: "Ids to complete with, one a line.", shouldDisplay: false)
@@ -120,8 +120,8 @@ struct CompleteCommand: LocalCommand {
     }
   }
 
-  /// An id as the shell's completion reads it. bash expands the words of a list, including commands
-  /// in them, and zsh takes the text after a colon for a description.
+  /// An id in the form that the shell's completion reads. bash expands the words of a list,
+  /// including commands in them. zsh treats the text after a colon as a description.
   private static func written(_ id: String, for shell: String?) -> String {
     switch shell {
     case "bash": Shell.quoted(id)

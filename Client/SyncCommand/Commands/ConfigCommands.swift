@@ -126,7 +126,7 @@ struct ConfigCommands: ParsableCommand {
       var request = APIRequest(.post, ["settings", "check"])
       if let file {
         let text = try DocumentFile.read(file, or: input)
-        // Nothing at all would mean the daemon's own file.
+        // An empty value would mean the daemon's own file.
         request.body = text.isEmpty ? " " : text
       }
       return request
@@ -200,7 +200,7 @@ enum SettingText {
     "\(setting.name) is \(TextStyle.line(setting.shownValue)) (\(setting.source))"
   }
 
-  /// Why the new value has no effect, or not yet, or could not be used.
+  /// Why the new value has no effect, has no effect yet, or could not be used.
   static func warning(of answer: Answer) -> String? {
     guard let setting = try? answer.decoded(SettingAnswer.self) else { return nil }
     if setting.overridden != nil {

@@ -202,7 +202,7 @@ struct SyncCommands: ParsableCommand {
 
   struct Now: DaemonCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Connect now instead of waiting for the next try.",
+      abstract: "Connect now instead of waiting for the next attempt.",
       discussion: """
         EXAMPLES
           cospool sync now

@@ -52,8 +52,8 @@ struct DoctorCommand: LocalCommand {
         ? try report.json() : Self.text(report, showsAll: all, style: environment.style))
   }
 
-  /// This program: as it was called, found in `PATH` if that is a name. Links are kept, since an
-  /// upgrade changes their targets; Foundation would resolve them.
+  /// This program's path: as it was called, or found in `PATH` if that is a name. Links are kept,
+  /// since an upgrade changes their targets; Foundation would resolve them.
   static func program(_ variables: [String: String]) -> String {
     let called = CommandLine.arguments.first ?? "cospool"
     if called.contains("/") { return Paths.absolute(called) }

@@ -189,13 +189,13 @@ extension QueueCommands {
 
   struct Start: DaemonCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Let a message start now that waits for a time, from any device.",
+      abstract: "Start a message now that waits for a time, from any device.",
       discussion: """
         EXAMPLES
           cospool queue start 3f2a
 
         A message whose agent reached a limit waits until the limit ends. Start it if the limit
-        holds no longer, or if another agent is to run it. A message for later comes into line.
+        has ended earlier, or if another agent runs it now. A message for later is in line again.
         """)
     @Argument(help: ArgumentHelp("The message.", valueName: "id"), completion: .messages)
     var message: String
@@ -220,7 +220,7 @@ extension QueueCommands {
           cospool queue later 3f2a --in 3h
 
         The message keeps its place, and the messages behind it start until its time comes. It
-        starts when the agent is free then. cospool queue start ID starts it before.
+        then starts when the agent is free. cospool queue start ID starts it earlier.
         """)
     @Argument(help: ArgumentHelp("The message.", valueName: "id"), completion: .messages)
     var message: String

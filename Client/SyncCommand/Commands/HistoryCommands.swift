@@ -4,26 +4,26 @@ import LocalAPI
 
 /// A command that undoes a change or redoes it, and asks first if its user may not expect that.
 protocol TurningCommand: DaemonCommand {
-  /// The verb before, and after the change.
+  /// The verb before and after the change.
   static var verbs: (does: String, did: String) { get }
   /// Whether it only shows or forgets something.
   var isHarmless: Bool { get }
   /// The change that a user was shown; not an argument.
   var change: Int64? { get set }
-  /// What it would do, of the two that the daemon offers.
+  /// The undo or redo that it would do, of the two that the daemon offers.
   func next(in state: UndoAnswer) -> UndoAnswer.Next?
 }
 
 extension TurningCommand {
-  /// Changes so old are asked about.
+  /// The age from which a change is shown first and confirmed.
   private static var recentSeconds: Double { 60 }
 
-  /// Whether a user at a terminal can be shown what would be done.
+  /// Whether the change can be shown to a user at a terminal.
   func asks(in environment: Environment) -> Bool {
     environment.confirm != nil && !isHarmless && !options.json
   }
 
-  /// Shows an old change, or one that others have worked on since, and asks for yes or no.
+  /// Shows an old change, or one on which others have worked since, and asks for yes or no.
   ///
   /// - Throws: `CommandFailure` if the user says no.
   mutating func lookUp(_ state: UndoAnswer, _ environment: Environment) throws {
@@ -54,7 +54,7 @@ extension TurningCommand {
       group.addTask { try await connection.answer(to: request) }
       group.addTask {
         for await _ in stop() { return nil }
-        // A surrounding without signals: the answer ends the wait.
+        // In an environment without signals, the answer ends the wait.
         try await Task.sleep(for: .seconds(86_400))
         return nil
       }
@@ -103,28 +103,28 @@ extension TurningCommand {
 struct UndoCommand: TurningCommand {
   static let configuration = CommandConfiguration(
     commandName: "undo",
-    abstract: "Take back the latest thing that you did on this device.",
+    abstract: "Undo your latest change on this device.",
     discussion: """
       EXAMPLES
         cospool undo            again and again: one change further back each time
-        cospool undo --show     what would be undone, and what is in the way
+        cospool undo --show     what would be undone, and the obstacles
         cospool undo --skip     leave the latest change as it is, and go further back next time
 
-      What others did since stays. What an agent has got is not undone: cospool queue stop.
-      What is not undone stays in front until you skip it, and is named with the command
-      that reverses it, if there is one. What could start by an undo waits in a paused
-      session: cospool queue resume. Without a connection to the server that is every
-      session in which anything could start. Typing without a pause is one change. The
-      list survives restarts.
+      Later changes of others stay. A message that an agent has got is not undone: use cospool
+      queue stop. A change that cannot be undone is shown with the command that reverses it,
+      if there is one, and stays first until you skip it. If messages could start by an undo,
+      it also pauses their session: continue with cospool queue resume. Without a connection to
+      the server, it pauses every session in which a message could start. Typing without a
+      pause is one change. The list survives restarts.
 
-      On a terminal it asks if the change is older than a minute, or if others have worked
-      on the message since. A text that others have changed stays in the queue: it names the
-      command that takes it out. Exit code 1 if nothing was undone, and 130 if you interrupt
-      it; what it has not undone by then stays as it is.
+      A terminal asks first if the change is older than a minute, or if others have worked on
+      the message since. A text that others have changed stays in the queue, and the answer
+      names the command that removes it. Exit code 1 if nothing was undone, and 130 if you
+      interrupt it; changes that are not undone by then stay.
       """)
   static let verbs = (does: "undo", did: "undone")
 
-  @Flag(help: "Only say what undo and redo would do.") var show = false
+  @Flag(help: "Only show what undo and redo would do.") var show = false
   @Flag(help: "Leave the latest change as it is and forget it.") var skip = false
   @OptionGroup var options: GlobalOptions
 
@@ -156,13 +156,14 @@ struct UndoCommand: TurningCommand {
 struct RedoCommand: TurningCommand {
   static let configuration = CommandConfiguration(
     commandName: "redo",
-    abstract: "Do again what the latest undo took back.",
+    abstract: "Redo the change that the latest undo took back.",
     discussion: """
       EXAMPLES
         cospool undo && cospool redo
 
-      What could start by it waits in a paused session: cospool queue resume. A message that is
-      sent again needs room in its queue (maxQueueSize). On a terminal it asks as undo does. Exit code 1 if nothing was undone since the latest change.
+      If messages could start by it, it also pauses their session: continue with cospool queue
+      resume. A message that is sent again needs room in its queue (maxQueueSize). A terminal
+      asks first, as for undo. Exit code 1 if nothing was undone since the latest change.
       """)
   static let verbs = (does: "redo", did: "redone")
 
@@ -197,9 +198,9 @@ struct LogCommand: SessionNaming {
         cospool log -s review -n 200   one session
         cospool log --json             with the operations, and "next" for --before
 
-      Times are those of the device that made the change, to the second, shown in the
-      time zone of this one. What happened before this device joined is not in its log;
-      what it knew stays, when the server shortens its own.
+      Times are those of the device that made the change, to the second, in the time zone
+      of this device. The log begins when this device joined, and keeps its entries when the
+      server shortens its own log.
       """)
   @Argument(help: ArgumentHelp("A message.", valueName: "id"), completion: .messages) var message:
     String?

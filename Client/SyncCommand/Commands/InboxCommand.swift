@@ -12,8 +12,8 @@ struct InboxCommand: WatchableCommand {
         cospool inbox --watch
         cospool inbox --json | jq -r '.lines[] | select(.reason == "asks").command'
 
-      The page shows the same list: one line for each session. First what asks, failed, has an
-      unknown outcome or a merged text, the oldest first; then the threads of the thread queue, in
+      The page shows the same list: one line for each session. First come requests, failures,
+      unknown outcomes and merged texts, the oldest first; then the threads of the thread queue, in
       its order, which cospool thread move changes.
       """)
   @OptionGroup var watch: WatchOption

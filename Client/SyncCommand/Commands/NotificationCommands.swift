@@ -47,7 +47,7 @@ struct NotificationCommands: ParsableCommand {
           cospool notifications dismiss              all that need no answer and no choice
           cospool notifications dismiss 1f3a-12
         """)
-    @Argument(help: "Which ones. Default: all that need no answer and no choice.") var ids:
+    @Argument(help: "Their ids. Default: all that need no answer and no choice.") var ids:
       [String] = []
     @OptionGroup var options: GlobalOptions
 
@@ -63,7 +63,7 @@ struct NotificationCommands: ParsableCommand {
 
   struct Visible: DaemonCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Say that you are looking at this device, so nothing is pushed to it.",
+      abstract: "Report that you look at this device, so that nothing is pushed to it.",
       discussion: """
         EXAMPLES
           cospool notifications visible --for 300
@@ -73,7 +73,7 @@ struct NotificationCommands: ParsableCommand {
       name: .customLong("for"),
       help: ArgumentHelp("How long, up to 3600.", valueName: "seconds"))
     var seconds = 60
-    @Flag(name: .customLong("no"), help: "You are no longer looking.") var isOver = false
+    @Flag(name: .customLong("no"), help: "Report that you no longer look.") var isOver = false
     @OptionGroup var options: GlobalOptions
 
     func request(input: StandardInput) throws -> APIRequest {

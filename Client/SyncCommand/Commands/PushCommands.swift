@@ -22,7 +22,7 @@ struct PushCommands: ParsableCommand {
       An address belongs to this device. Nothing is pushed there while the device receives its
       notifications itself, or while you look at it. With --me the address is yours, for example your
       phone: it gets the notifications of all devices, if you have looked at none of them for
-      notifyMeAfter seconds. A push only says what kind of thing happened, unless notifyDetails is on.
+      notifyMeAfter seconds. A push only names the kind of event, unless notifyDetails is on.
       For --me, the settings of the device that added an address last apply.
       """,
     subcommands: [Add.self, List.self, Test.self, Remove.self])
@@ -134,7 +134,7 @@ extension PushCommands.Add {
           cospool push add ntfy https://ntfy.example.org/topic --token-file FILE
 
         Anyone who knows the topic can read it: choose one that is hard to guess. Other accounts here can
-        read the arguments of a command while it runs, so a topic that is secret comes on standard input.
+        read the arguments of a command while it runs, so pass a secret topic on standard input.
         """)
     @Argument(help: "https://server/topic; - reads it from stdin.") var url: String
     @Option(
@@ -257,7 +257,7 @@ extension PushCommands.Add {
   }
 }
 
-/// A secret that is no argument.
+/// A secret that is not an argument.
 enum SecretFile {
   /// The text of the file, or of standard input if the path is "-", without white space around it.
   static func read(_ path: String, or input: StandardInput) throws -> String {

@@ -109,7 +109,7 @@ extension QueueCommands {
       return request
     }
 
-    /// Without a path of its own the file comes here, whatever its name has in it.
+    /// Without a path, the file is written to this folder, whatever its name contains.
     private var path: String { output ?? String(file.split(separator: "/").last ?? "file") }
 
     func received(_ answer: Answer) throws {
@@ -118,7 +118,7 @@ extension QueueCommands {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      // Bytes that are no text go to a file.
+      // Bytes that are not text go to a file.
       guard path != "-" else {
         guard let text = String(validating: answer.json, as: UTF8.self) else {
           throw CommandFailure(

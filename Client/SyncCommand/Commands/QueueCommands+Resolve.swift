@@ -14,12 +14,11 @@ extension QueueCommands {
           cospool queue resolve 3f2a --take laptop
           cospool queue resolve 3f2a --take merged
 
-        Edits of one message that did not know of each other are merged by words. The message does not
-        start until somebody has looked at it: take one of its versions, which cospool queue show
-        numbers, take the merged text, or edit the message. The name of a version's device takes it, too;
-        numbers and merged come before names. On a terminal the text is shown first, since another
-        version may have come. A version that comes after that goes on waiting. cospool undo takes a
-        choice back.
+        If two devices edit one message independently, the edits are merged by words, and the message
+        waits for your choice. Take one of its versions, which cospool queue show numbers, take the
+        merged text, or edit the message. You can also name a version by its device; numbers and
+        merged count before names. A terminal shows the text first, because a further version may have
+        arrived. A version that arrives after that keeps waiting. cospool undo takes a choice back.
         """)
     @Argument(help: ArgumentHelp("The message.", valueName: "id"), completion: .messages)
     var message: String
@@ -30,7 +29,7 @@ extension QueueCommands {
     var take: String?
     @OptionGroup var options: GlobalOptions
 
-    /// The text that was chosen, and the base of the message in which it was seen; no argument.
+    /// The text that was chosen, and the base of the message in which it was seen; not an argument.
     var chosen: EditRequest?
     /// The author of that text; not an argument.
     var source = ""
@@ -55,7 +54,7 @@ extension QueueCommands {
         let question = "This takes \(source):\n\n\(TextStyle.block(content))\n\nTake it?"
         guard confirm(question) else {
           throw CommandFailure(
-            code: "notResolved", message: "Nothing was chosen. The message goes on waiting.",
+            code: "notResolved", message: "Nothing was chosen. The message keeps waiting.",
             exitCode: ExitStatus.failed)
         }
       }
@@ -109,7 +108,7 @@ extension QueueCommands {
       return first
     }
 
-    /// The text itself, not a number: whatever comes meanwhile, it is the one that was shown.
+    /// The text itself, not a number: whatever arrives meanwhile, it is the one that was shown.
     func request(input: StandardInput) throws -> APIRequest {
       try APIRequest(.put, ["messages", message, "content"], body: chosen)
     }

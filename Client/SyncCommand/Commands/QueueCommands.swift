@@ -157,8 +157,8 @@ struct QueueCommands: ParsableCommand {
     static func unconfirmed(_ receipt: ReceiptAnswer) -> String? {
       guard receipt.unconfirmed == true else { return nil }
       return "cospool: not confirmed: the server did not say. The edit counts unless the agent "
-        + "started with the old text meanwhile. Where another device cancelled the message meanwhile, "
-        + "it stands with your text in cospool queue list --cancelled."
+        + "started with the old text meanwhile. If another device cancelled the message meanwhile, "
+        + "cospool queue list --cancelled shows it with your text."
     }
   }
 

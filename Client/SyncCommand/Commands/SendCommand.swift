@@ -22,7 +22,7 @@ struct SendCommand: SessionCommand {
       asking. With --id, it is safe to send again.
 
       A prompt for later has its place in the queue, and the prompts behind it start until its time
-      comes. cospool queue start ID starts it before.
+      comes. cospool queue start ID starts it earlier.
       """)
 
   @OptionGroup var session: SessionOption
@@ -40,7 +40,7 @@ struct SendCommand: SessionCommand {
   @Argument(help: "The prompt; \"-\" reads stdin.")
   var text: String
   @OptionGroup var options: GlobalOptions
-  /// Whether no session of that name was known when it was looked up; no argument.
+  /// Whether no session of that name was known when it was looked up; not an argument.
   var makesSession = false
 
   private enum CodingKeys: CodingKey {
@@ -55,7 +55,7 @@ struct SendCommand: SessionCommand {
   /// looked at, and the beginning of a name must not send a prompt to another session without a
   /// question.
   ///
-  /// - Throws: `CommandFailure` if the user refuses what would be done.
+  /// - Throws: `CommandFailure` if the user refuses the action.
   mutating func lookUp(in names: SessionNames, _ environment: Environment) throws {
     guard let text = session.name ?? names.named, !text.isEmpty else {
       return try lookUp(in: names)
@@ -132,8 +132,9 @@ struct SendCommand: SessionCommand {
 }
 
 extension SentAnswer {
-  /// Further information for the user besides that it is queued; nil if there is none. The reason
-  /// why a queue starts nothing is shown with its first message, and by `queue list` from then on.
+  /// Further information for the user, besides the fact that it is queued; nil if there is none.
+  /// The reason why a queue starts nothing is shown with its first message, and by `queue list`
+  /// from then on.
   var notices: String? {
     let lines = [warning, count == 1 ? note : nil].compactMap { $0 }
       .map { "cospool: \(TextStyle.line($0))" }

@@ -32,7 +32,7 @@ struct ServiceCommands: ParsableCommand {
 
   @OptionGroup var options: GlobalOptions
 
-  /// How long systemd has to do something, in seconds: a daemon has 90 to stop.
+  /// The time limit of systemd's actions, in seconds: a daemon has 90 to stop.
   private static let seconds: Double = 120
 
   /// Runs a program of systemd for this user, and returns how it ended and what it wrote.
@@ -50,7 +50,7 @@ struct ServiceCommands: ParsableCommand {
     return run
   }
 
-  /// Has systemd do something.
+  /// Runs an action of systemd.
   static func systemctl(
     _ words: [String], in environment: Environment
   ) async throws(CommandFailure) {
@@ -72,7 +72,7 @@ struct ServiceCommands: ParsableCommand {
       : ""
   }
 
-  /// Whether systemd says so of the service, as `is-active` and `is-enabled` ask.
+  /// Whether systemd confirms a property of the service, as for `is-active` and `is-enabled`.
   static func says(
     _ question: String, in environment: Environment
   ) async throws(CommandFailure) -> Bool {
@@ -94,8 +94,7 @@ struct ServiceCommands: ParsableCommand {
     return folder + "/" + SystemdUnit.name
   }
 
-  /// The data directory of the installed service, as its file names it, if it is another one than
-  /// this.
+  /// The data directory of the installed service, as its file names it, if it is not this one.
   fileprivate static func otherData(
     _ path: String, than directory: String, in environment: Environment
   ) -> String? {
@@ -230,7 +229,7 @@ struct ServiceCommands: ParsableCommand {
         """)
     @OptionGroup var options: GlobalOptions
 
-    /// Who names data means the service of these.
+    /// A named data directory means the service of that directory.
     private func refuseOfOtherData(
       _ path: String, in environment: Environment
     ) throws(CommandFailure) {
@@ -351,7 +350,7 @@ extension String {
   }
 }
 
-/// Small answers of commands that ask no daemon.
+/// Small answers of commands that do not need the daemon.
 enum ServiceAnswer {
   static func object<Value: Encodable>(_ members: [String: Value]) -> String {
     let encoder = JSONEncoder()

@@ -305,7 +305,8 @@ struct AnswerCommand: AnsweringCommand {
     }
   }
 
-  /// - Throws: `CommandFailure` if the only word is the name of what asks: the answer is missing.
+  /// - Throws: `CommandFailure` if the only word is the name of what asks: so the answer is
+  ///   missing.
   mutating func lookUp(
     in names: SessionNames, _ tasks: [TaskState], _ environment: Environment
   ) throws {

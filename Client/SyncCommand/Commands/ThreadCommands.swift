@@ -209,7 +209,7 @@ struct ProjectOption: ParsableArguments {
       valueName: "path"))
   var given: String?
 
-  /// The path as sessions have it: absolute, if it is one.
+  /// The path in the form that sessions have: absolute, if it is a path.
   var path: String? {
     given.map(Paths.project)
   }

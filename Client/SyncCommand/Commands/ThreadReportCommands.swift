@@ -66,7 +66,7 @@ extension ThreadCommands {
           cospool thread stats --json
 
         The time is estimated from your own history: the median of the latest times between
-        your prompts in one thread and in the next, pauses of more than 30 minutes left out.
+        your prompts in one thread and in the next, without pauses of more than 30 minutes.
         """)
     @OptionGroup var project: ProjectOption
     @OptionGroup var options: GlobalOptions

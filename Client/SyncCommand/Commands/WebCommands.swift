@@ -213,7 +213,7 @@ enum WebText {
 }
 
 /// Opening a link without showing it to the other users of this machine, who can read the arguments
-/// of every process: the browser is given a private file, which leads on.
+/// of every process: the browser gets a private file, which leads to the link.
 enum WebBrowser {
   static let fileName = "open-page.html"
 
@@ -229,7 +229,7 @@ enum WebBrowser {
   }
 
   static func file(leadingTo url: String, in directory: String) throws -> String {
-    // The link is of letters that mean nothing in HTML.
+    // The link has only letters without a meaning in HTML.
     let text = """
       <!doctype html><meta charset="utf-8"><title>Cospool</title>
       <meta http-equiv="refresh" content="0;url=\(url)">

@@ -14,11 +14,11 @@ import QueueModel
 /// The attachment of a user's report of a fault: the faults, the programs, their settings, and the
 /// end of the log. It has no text of a message, no name of a session, no key.
 ///
-/// Sections hold only data that are known to be safe, not all data except what looks secret. Then
-/// all of it goes through the rules for secrets, and placeholders replace the names of this
-/// machine, its user and its devices.
+/// Sections hold only data that is known to be safe, instead of all data except what looks secret.
+/// All of it then passes the rules for secrets, and placeholders replace the names of this machine,
+/// its user and its devices.
 struct BugReport: Sendable {
-  /// Lines of the log that are looked at.
+  /// The number of log lines that are examined.
   static let logLines = 100
 
   var context: DoctorContext
@@ -53,8 +53,8 @@ struct BugReport: Sendable {
     return lines
   }
 
-  /// Codes and severities of all findings; the text of those that are faults and hold nothing that
-  /// a user chose.
+  /// Codes and severities of all findings, and the text of faults that contain nothing that a user
+  /// chose.
   private func doctor() -> [String] {
     findings.map { finding in
       finding.severity >= .warning && BugReport.publicCodes.contains(finding.code)
@@ -88,8 +88,8 @@ struct BugReport: Sendable {
     }
   }
 
-  /// Numbers and switches as they are, and words that are chosen from a list; of everything else, that it
-  /// is set.
+  /// The values of numbers, switches and words from a list; for all other settings, only whether
+  /// they are set.
   private func settings() -> [String] {
     context.settings.sorted { $0.key < $1.key }.compactMap { name, value in
       switch value {
@@ -105,7 +105,7 @@ struct BugReport: Sendable {
     }
   }
 
-  /// Words that settings are chosen from.
+  /// The words from which settings are chosen.
   private static let chosen: Set<String> = [
     "on", "off", "never", "none", "claude", "codex", "opencode", "acp", "command", "trace",
     "debug", "info", "notice",
@@ -122,11 +122,11 @@ struct BugReport: Sendable {
     return ["no lines in the journal of the service, and none in cospoold.log"]
   }
 
-  // MARK: - What stands in for names
+  // MARK: - Placeholders for names
 
   private func hidden(_ text: String) -> String {
     var names: [(name: String, standIn: String)] = []
-    // As doctor shows it, and as it was typed.
+    // The name as doctor shows it, and as it was typed.
     if let server = context.server {
       let hosts = [DoctorAddress(server)?.host, URL(string: server)?.host(percentEncoded: false)]
       names += hosts.compactMap { $0 }.map { ($0, "SERVER") }
@@ -139,7 +139,7 @@ struct BugReport: Sendable {
     }
     names.append((ProcessInfo.processInfo.hostName, "HOST"))
     if let user = context.variables["USER"] { names.append((user, "USER")) }
-    // A longer name may hold a shorter one.
+    // A longer name may contain a shorter one.
     names.sort { $0.name.utf8.count > $1.name.utf8.count }
     let named = names.reduce(text) { text, entry in
       entry.name.utf8.count < 3 || entry.name == "localhost"

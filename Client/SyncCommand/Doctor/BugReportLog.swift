@@ -9,7 +9,7 @@ enum BugReportLog {
   /// Details, such as those of `debug` and `trace`, hold text from agents and callers.
   private static let levels: Set<Substring> = ["info", "notice", "warning", "error", "critical"]
 
-  /// Lines of a log file as a journal has them.
+  /// Lines of a log file, in a journal's form.
   static func asJournal(_ text: String) -> String {
     text.split(separator: "\n").map { line in
       let time = line.first == "{" ? JSONTree(Array(line.utf8))?["time"]?.text : nil
@@ -17,7 +17,7 @@ enum BugReportLog {
     }.joined(separator: "\n")
   }
 
-  /// A line as `journalctl --output=short-iso --no-hostname` has it, without text that a user
+  /// A line in the form of `journalctl --output=short-iso --no-hostname`, without text that a user
   /// chose; nil if none of it may be shown.
   static func shown(_ line: Substring) -> String? {
     let parts = line.split(separator: " ", maxSplits: 2)
@@ -27,7 +27,7 @@ enum BugReportLog {
     case "cospoold":
       said = entry(parts[2]).map { "\($0.level): \(plain($0.message) { $0.contains("/") })" }
     case "systemd":
-      // `status=2/INVALIDARGUMENT` is no path.
+      // `status=2/INVALIDARGUMENT` is not a path.
       said = plain(parts[2], isPath: beginsPath)
     default: said = nil
     }
@@ -35,7 +35,7 @@ enum BugReportLog {
   }
 
   /// Level and message of an entry, as both log formats write them; nil for details, and for lines
-  /// that are no entry.
+  /// that are not an entry.
   private static func entry(_ text: Substring) -> (level: Substring, message: Substring)? {
     let level: Substring
     let message: Substring

@@ -8,7 +8,7 @@ import HealthChecks
   import Foundation
 #endif
 
-/// The agents of this machine, and how they are hooked up.
+/// The agents of this machine, and their hooks.
 extension Doctor {
   static let agentChecks =
     [local("agent", agent)]

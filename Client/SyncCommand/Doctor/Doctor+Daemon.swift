@@ -29,7 +29,7 @@ extension Doctor {
 
   /// Changes that wait longer than this are reported.
   static let outboxSecondsMax: Double = 3_600
-  /// So many of the messages that were refused are named.
+  /// The number of refused messages that are named.
   static let refusedNamed = 8
 
   private static func daemon(_ context: DoctorContext) async -> [DoctorFinding] {

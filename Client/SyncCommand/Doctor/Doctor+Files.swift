@@ -22,7 +22,7 @@ extension Doctor {
     local("diskSpace", diskSpace), Check(code: "store", run: store), local("config", config),
   ]
 
-  /// Less than this is too little for the next changes, and little.
+  /// Below the first number, space is too low for the next changes; below the second, it is low.
   static let diskBytesMin: UInt64 = 64 << 20
   static let diskBytesLow: UInt64 = 1 << 30
   /// A write-ahead log of this size is no longer written back to the database.
@@ -112,7 +112,7 @@ extension Doctor {
     return [problem] + found.filter { $0.code != "store" }
   }
 
-  /// The report of the daemon's program about the store, all of which it reads.
+  /// The report of the daemon's program about the store, which it reads completely.
   ///
   /// - Returns: nil if the store is sound, or if the program is missing, or too old for this check.
   private static func damage(_ context: DoctorContext) async -> DoctorFinding? {
@@ -129,7 +129,7 @@ extension Doctor {
         fix: "Check all of it, without a time limit: cospoold "
           + "--check-store\(context.quotedDataOption)")
     }
-    // As `wait(2)` has it, for a program that ended by itself.
+    // In the form of `wait(2)`, for a program that ended by itself.
     switch (status >> 8) & 0xFF {
     case ExitStatus.corrupt:
       return .error(
@@ -218,7 +218,7 @@ extension Doctor {
   }
 }
 
-/// Some bytes of a file, however large it is.
+/// Some bytes of a file of any size.
 enum FileHandleBytes {
   static func beginning(of path: String, count: Int) -> [UInt8]? {
     bytes(of: path, count: count, from: 0)

@@ -11,7 +11,7 @@ import QueueModel
   import Foundation
 #endif
 
-/// The way to the server.
+/// The connection to the server.
 extension Doctor {
   static let serverChecks = [
     Check(code: "server", run: server), local("sync", sync),
@@ -27,7 +27,7 @@ extension Doctor {
 
   /// A certificate should have been renewed by then.
   static let certificateDaysLow = 14
-  /// Clocks that differ by more make times and orders odd.
+  /// A larger difference between clocks causes wrong times and orders.
   static let clockSecondsMax: Double = 60
 
   /// Whether the device is paired, and whether the server's name leads anywhere.
@@ -163,8 +163,8 @@ extension Doctor {
   }
 
   /// - Parameters:
-  ///   - now: days left are counted from here.
-  ///   - clock: this machine's time when the reply came.
+  ///   - now: the time from which remaining days are counted.
+  ///   - clock: this machine's time when the reply arrived.
   static func findings(
     of reply: ServerProbe.Reply, at address: DoctorAddress, now: Date, clock: Date
   ) -> [DoctorFinding] {

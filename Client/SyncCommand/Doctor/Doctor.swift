@@ -1,6 +1,6 @@
 import HealthChecks
 
-/// The checks of `cospool doctor`, beside each other, each with a limit of time.
+/// The checks of `cospool doctor`, which run in parallel, each with a time limit.
 struct Doctor: Sendable {
   typealias Check = HealthCheck<DoctorContext>
 

@@ -15,7 +15,7 @@ struct DoctorContext: Sendable {
   var variables: [String: String]
   /// This program's path.
   var program: String
-  /// Ages and days left are counted from here.
+  /// The time from which ages and remaining days are counted.
   var now: Date
   /// The folder in which systemd records whose services run without a login.
   var lingerFolder = DoctorContext.lingerFolderUsual
@@ -113,23 +113,23 @@ struct DoctorContext: Sendable {
     bytes(of: path).map { String(decoding: $0, as: UTF8.self) }
   }
 
-  /// `--data` if another than the usual folder is used.
+  /// `--data`, if the folder is not the default one.
   var quotedDataOption: String {
     Paths.dataOption(dataDirectory, variables).map { " " + Shell.quoted($0) }.joined()
   }
 }
 
-/// The time for each answer: whatever hangs, the report is complete within five seconds.
+/// The time for each answer. Whatever hangs, the report is complete within five seconds.
 struct DoctorLimits: Sendable {
   /// A check.
   var check = Duration.seconds(3)
   /// The daemon, for one answer.
   var daemonSeconds: Double = 1.5
-  /// The server's address, to be connected to.
+  /// The connection to the server's address.
   var connectSeconds: Int64 = 2
-  /// The daemon, to have a large frame back from the server; it gives up a little earlier.
+  /// The daemon's exchange of a large frame with the server; the daemon gives up a little earlier.
   var frameSeconds: Double = 2.8
-  /// An agent, to say its version.
+  /// An agent, for its version.
   var versionSeconds: Double = 2.5
 
   func request(_ path: [String], _ method: APIRequest.Method = .get) -> APIRequest {

@@ -80,7 +80,7 @@ struct ProgramRun: Equatable, Sendable {
     var attributes = posix_spawnattr_t()
     posix_spawnattr_init(&attributes)
     defer { posix_spawnattr_destroy(&attributes) }
-    // A group of its own, which can be ended with all that it started.
+    // A group of its own, which can be ended with everything that it started.
     posix_spawnattr_setpgroup(&attributes, 0)
     posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETPGROUP))
     let arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) }
@@ -92,7 +92,7 @@ struct ProgramRun: Equatable, Sendable {
     repeat {
       code = posix_spawn(
         &pid, program, &actions, &attributes, arguments + [nil], settings + [nil])
-      // It is being written, by an upgrade say: execve(2).
+      // The file is being written, for example by an upgrade: execve(2).
       if code == ETXTBSY { usleep(1_000) }
     } while code == ETXTBSY && ContinuousClock.now < limit
     close(ends[1])

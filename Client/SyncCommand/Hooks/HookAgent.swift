@@ -27,7 +27,7 @@ enum HookAgent: String, CaseIterable, ExpressibleByArgument {
     }
   }
 
-  /// The events it knows, of those that say something.
+  /// The relevant events that it knows.
   var events: [HookEvent.Name] {
     switch self {
     case .claude: HookEvent.Name.allCases
@@ -39,7 +39,7 @@ enum HookAgent: String, CaseIterable, ExpressibleByArgument {
   /// The further steps for the user.
   var advice: String {
     switch self {
-    case .claude: "Sessions that run already take it over with /hooks, or at their next start."
+    case .claude: "Running sessions apply it after /hooks, or at their next start."
     case .codex: "Codex asks whether to trust new hooks: review them with /hooks."
     }
   }

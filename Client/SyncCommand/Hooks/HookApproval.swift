@@ -19,7 +19,7 @@ enum HookApproval {
     of event: HookEvent, session: String, patience: Double?
   ) throws -> APIRequest? {
     guard event.name == .permissionRequest, let tool = event.toolName,
-      // Leave would be its answer: the agent would take it for an empty one.
+      // A permission would be its answer, and the agent would treat that as an empty one.
       tool != ClaudeQuestions.toolName,
       // A request that is too long for another device is shown there as one at the agent's own
       // prompt.
@@ -113,7 +113,7 @@ extension PromptRequest {
     }
     let shown = ToolInput(input)
     summary = shown.subject.cut(toUTF8Bytes: Limits.taskNameBytesMax) + shown.remainder
-    // More than is shown, so that it counts as cut.
+    // Longer than the shown text, so that it counts as cut.
     details = shown.details.cut(toUTF8Bytes: 2 * Limits.taskDetailsBytesMax)
   }
 

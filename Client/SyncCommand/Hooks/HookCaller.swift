@@ -13,22 +13,22 @@ import AgentFormats
   import Darwin
 #endif
 
-/// The agent that runs this hook, and when this hook began. With these the daemon sees that an
-/// agent died, and distinguishes two hooks of one event from hooks of two.
+/// The agent that runs this hook, and when this hook began. With these, the daemon detects that an
+/// agent died, and distinguishes two hooks of one event from hooks of two events.
 struct HookCaller: Hashable, Sendable {
   /// The agent's process.
   var agent: Int32
-  /// When it began, in clock ticks since the system did.
+  /// When it began, in clock ticks since the system's start.
   var agentStart: UInt64
   /// When the hook began, the same way.
   var hookStart: UInt64
 
   /// Shells that may be between an agent and its hook.
   private static let shells: Set<String> = ["sh", "bash", "dash", "zsh", "ksh", "ash", "fish"]
-  /// Shells that are walked past at most.
+  /// The maximum number of shells to skip.
   private static let shellsMax = 4
 
-  /// Whether Claude Code runs for a script (`claude -p`), as its environment says.
+  /// Whether Claude Code runs for a script (`claude -p`), according to its environment.
   static func isHeadless(_ variables: [String: String]) -> Bool {
     variables["CLAUDE_CODE_ENTRYPOINT"] == "sdk-cli"
   }
@@ -47,7 +47,7 @@ struct HookCaller: Hashable, Sendable {
     return nil
   }
 
-  /// Whether the agent's process is there.
+  /// Whether the agent's process exists.
   var isAlive: Bool {
     guard let now = HookCaller.stat(of: agent) else { return false }
     return now.start == agentStart && !now.isZombie

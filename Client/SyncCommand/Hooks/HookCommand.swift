@@ -42,9 +42,9 @@ struct HookCommand: LocalCommand {
   var explain = false
   @OptionGroup var options: GlobalOptions
 
-  /// Between two looks at whether the agent that asks is still there.
+  /// The time between two checks whether the asking agent still exists.
   static let lookPeriod = Duration.seconds(1)
-  /// Bytes of an event; a tool's input can be a whole file.
+  /// The maximum bytes of an event; a tool's input can be a whole file.
   static let bytesMax = 16 << 20
 
   func run(in environment: Environment) async throws -> String {
@@ -115,7 +115,7 @@ struct HookCommand: LocalCommand {
         variables: environment.variables, now: environment.style.milliseconds)
     {
       let answer = try await tell(request, of: event, session: id, connection)
-      // That request reported the end of the turn as well.
+      // That request reported the end of the turn, too.
       if event.name == .stop { return answer.map(HookFeed.answer) ?? "" }
       if event.name == .stopFailure { return "" }
     }
@@ -136,7 +136,7 @@ struct HookCommand: LocalCommand {
     }
     let text = HookApproval.answer(decision)
     if !text.isEmpty {
-      // The decision is what counts; the agent's next event says the same.
+      // Only the decision matters; the agent's next event reports the same.
       _ = try? await connection.answer(to: try event.answered(id))
     }
     return text
@@ -170,7 +170,7 @@ struct HookCommand: LocalCommand {
       _ = try await connection.answer(to: try event.known(session))
       return try await connection.answer(to: request)
     } catch let failure as CommandFailure where failure.code == "threadQueueOff" {
-      // A device without a thread queue cannot hold it.
+      // A device without a thread queue cannot lock it.
       return nil
     }
   }

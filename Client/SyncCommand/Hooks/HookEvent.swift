@@ -10,11 +10,11 @@ struct HookEvent: Sendable {
     case preToolUse = "PreToolUse"
     case permissionRequest = "PermissionRequest"
     case postToolUse = "PostToolUse"
-    /// In the place of a tool's end: it ended by an error.
+    /// Reported in place of a tool's end: it ended with an error.
     case postToolUseFailure = "PostToolUseFailure"
     case notification = "Notification"
     case stop = "Stop"
-    /// The turn ended by an error of the provider, in the place of its end.
+    /// Reported in place of the turn's end: it ended with an error of the provider.
     case stopFailure = "StopFailure"
     case sessionEnd = "SessionEnd"
 
@@ -32,7 +32,7 @@ struct HookEvent: Sendable {
     /// reports its end.
     case idle = "idle_prompt"
 
-    /// - Parameter type: older versions of the agent name none; their words say it.
+    /// - Parameter type: older versions of the agent give none; then the message's text decides.
     init?(_ type: String?, _ message: String) {
       if let type {
         self.init(rawValue: type)
@@ -49,11 +49,12 @@ struct HookEvent: Sendable {
   var name: Name
   /// The agent's session.
   var agentSession: String
-  /// Which of the agent's own agents it is about, which work side by side with it; nil for the agent itself.
+  /// The subagent that it is about; subagents work in parallel with the agent. nil for the agent
+  /// itself.
   var subagent: String?
   /// The folder in which it works.
   var folder: String?
-  /// The tool call's id; Codex and older versions give none, then it is the tool's name.
+  /// The tool call's id. Codex and older versions give none; then it is the tool's name.
   var tool: String?
   /// The tool's name, and its input.
   var toolName: String?
@@ -65,19 +66,19 @@ struct HookEvent: Sendable {
   var cause: String?
   /// The kind of the error that ended a turn.
   var error: String?
-  /// At the end of a turn: whether the agent's own agents are at work, so that it will continue. At
-  /// a prompt: whether it continues without a user's input.
+  /// At the end of a turn: whether subagents are at work, so that the agent will continue. At a
+  /// prompt: whether it continues without a user's input.
   var isByItself: Bool
   /// Its text for its user.
   var message: String?
   /// The agent's last text.
   var summary: String?
-  /// Whether the turn that ends began by a Stop hook.
+  /// Whether a Stop hook began the turn that ends.
   var stopHookActive: Bool?
   /// Codex names the turn; Claude Code does not.
   var isCodex: Bool
 
-  /// nil for whatever is no event of a kind that is known.
+  /// nil for everything that is not a known kind of event.
   init?(_ bytes: [UInt8]) {
     guard let object = JSONTree(bytes),
       let name = (object["hook_event_name"]?.text).flatMap(Name.init),
@@ -111,17 +112,17 @@ struct HookEvent: Sendable {
     "system", "loop_wakeup", "schedule_wakeup", "poll_event",
   ]
 
-  /// Whether the agent waits for this work of its own. A command in the background may be a server
-  /// that never ends, and so may a watcher.
+  /// Whether the agent waits for this work of its own. A command in the background, or a watcher,
+  /// may be a server that never ends.
   private static func isAwaited(_ task: JSONTree) -> Bool {
     !["shell", "monitor"].contains(task["type"]?.text) && task["status"]?.text != "completed"
   }
 
-  /// Whether its report of a turn's end is wrong: one of the agent's own agents reports its end, or
-  /// the agent reports while they work.
+  /// Whether its report of a turn's end is wrong: a subagent reports its end, or the agent reports
+  /// while subagents work.
   var isNoEnd: Bool { name == .stop && (subagent != nil || isByItself) }
 
-  /// Whether a turn ended by a limit, and is to be tried later.
+  /// Whether a turn ended because of a limit, and must be tried later.
   var isLimit: Bool { error == "rate_limit" || error == "overloaded" }
 
   /// The error that ended a turn, for users.
@@ -135,7 +136,7 @@ struct HookEvent: Sendable {
     if isNoEnd { return [] }
     switch name {
     case .sessionStart:
-      // The process that worked in it before is no more, and may not have said so.
+      // The process that worked in it before has ended, possibly without a report.
       let isAnew = cause == "startup" || cause == "resume"
       return [try known(session)] + (isAnew ? [try signal("idle", session)] : [])
     case .userPromptSubmit:
@@ -178,7 +179,7 @@ struct HookEvent: Sendable {
       body: SessionRequest(id: session, name: name, project: folder, byAgent: true))
   }
 
-  /// The data about the conversation itself for the daemon.
+  /// The data for the daemon about the conversation itself.
   ///
   /// - Parameter named: the session that a user named for it.
   func conversation(named: String?, caller: HookCaller?) -> ConversationRequest {

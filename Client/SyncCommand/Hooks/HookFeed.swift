@@ -7,10 +7,10 @@ import LocalAPI
 /// that no prompt is handed out twice. A prompt that it handed out counts as started until the next
 /// event of the session shows how it ended.
 enum HookFeed {
-  /// Claude Code ends a turn after so many blocks of Stop hooks in a row, whatever they say
-  /// (code.claude.com/docs/en/hooks, "Stop"); Codex has no such limit.
+  /// Claude Code ends a turn after this many consecutive blocks of Stop hooks, whatever their text
+  /// is (code.claude.com/docs/en/hooks, "Stop"); Codex has no such limit.
   static let claudeBlocksMax = 8
-  /// The variable of another limit (code.claude.com/docs/en/env-vars); 0 is none.
+  /// The variable with a different limit (code.claude.com/docs/en/env-vars); 0 means none.
   static let claudeBlocksVariable = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
 
   /// The report to the daemon about a live agent; nil if an event has no news for it.
@@ -54,7 +54,8 @@ enum HookFeed {
     return request
   }
 
-  /// One less than the limit: nothing says whether the block that reaches it is still heard.
+  /// One less than the limit: it is not documented whether the block that reaches the limit still
+  /// counts.
   static func blocksMax(_ variables: [String: String]) -> Int? {
     let cap = variables[claudeBlocksVariable].flatMap { Int($0) } ?? claudeBlocksMax
     return cap > 0 ? cap - 1 : nil

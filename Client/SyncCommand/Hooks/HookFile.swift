@@ -15,7 +15,7 @@ import Basics
 
 /// A settings file of an agent, changed as a whole or not at all.
 struct HookFile {
-  /// As the user named it.
+  /// The path as the user gave it.
   var path: String
 
   /// The suffix of the copy that is made before a change.
@@ -104,7 +104,7 @@ struct HookFile {
     let target = target
     let folder = URL(fileURLWithPath: target).deletingLastPathComponent().path(
       percentEncoded: false)
-    // Another file in its place would have the right to write that its owner took away.
+    // A new file in its place would have the write permission that its owner had removed.
     var status = stat()
     guard stat(target, &status) != 0 || status.st_mode & 0o222 != 0 else {
       throw CommandFailure.unwritable(path, errorNumber: EACCES)

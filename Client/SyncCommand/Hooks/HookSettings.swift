@@ -2,16 +2,16 @@ import AgentFormats
 import Basics
 import LocalAPI
 
-/// The text of an agent's settings file, with Cospool's hooks put in or taken out; everything else
+/// The text of an agent's settings file, with Cospool's hooks added or removed; everything else
 /// keeps its bytes.
 ///
 /// ```json
 /// {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "cospool hook", "timeout": 15}]}]}}
 /// ```
 ///
-/// A handler is Cospool's where its command runs `cospool hook`; others are never touched.
+/// A handler belongs to Cospool if its command runs `cospool hook`; others are never changed.
 struct HookSettings {
-  /// Why a file was left as it is.
+  /// Why a file was not changed.
   struct Fault: Error, Equatable {
     /// nil if it is not about a line.
     var line: Int?
@@ -57,7 +57,7 @@ struct HookSettings {
   /// word after its options. It is not enough that both words occur: a checkout can be called
   /// cospool.
   static func isOwn(_ command: String) -> Bool {
-    // One with an open quote runs nothing at all.
+    // A command with an open quote runs nothing.
     guard var words = (try? CommandWords.split(command))?[...] else { return false }
     while let word = words.first, word == "env" || word.contains(/^[A-Za-z_][A-Za-z0-9_]*=/) {
       words.removeFirst()
@@ -81,7 +81,7 @@ struct HookSettings {
     }
   }
 
-  /// Puts one handler for each event in, in the place of any that are there.
+  /// Adds one handler for each event, in place of existing ones.
   mutating func install(_ handlers: [(event: String, command: String, timeout: Int)]) throws(Fault)
   {
     try uninstall()
@@ -111,8 +111,8 @@ struct HookSettings {
     while let part = firstOwn() { try splice(part, with: []) }
   }
 
-  /// The bytes to remove for the first handler of Cospool: with the group, event and `hooks` that hold
-  /// nothing else.
+  /// The bytes to remove for the first handler of Cospool: with the group, event and `hooks` that
+  /// contain nothing else.
   private func firstOwn() -> Range<Int>? {
     guard let hooks = outline["hooks"], let events = hooks.members else { return nil }
     for (eventIndex, event) in events.enumerated() {
@@ -150,13 +150,13 @@ struct HookSettings {
   }
 }
 
-// How new text looks: as its neighbours do.
+// The layout of new text: like its neighbours.
 extension HookSettings {
   /// A value to be written.
   private indirect enum Written {
     case object([(key: String, value: Written)])
     case list([Written])
-    /// Members as they are written, on one line.
+    /// Members in written form, on one line.
     case raw([String])
 
     static func object(raw: [String]) -> Written { .raw(raw) }
@@ -203,7 +203,7 @@ extension HookSettings {
     return String(decoding: space, as: UTF8.self)
   }
 
-  /// Writes a value behind the others of a container.
+  /// Writes a value after the others of a container.
   private mutating func append(
     _ value: Written, key: String?, to container: PositionedJSON
   ) throws(Fault) {

@@ -32,7 +32,7 @@ struct HooksCommands: ParsableCommand {
 
   @OptionGroup var options: GlobalOptions
 
-  /// Which file is meant.
+  /// The file to change.
   struct FileOptions: ParsableArguments {
     @Flag(help: "Use the settings of the project in the current folder instead of your own.")
     var project = false
@@ -85,8 +85,8 @@ struct HooksCommands: ParsableCommand {
       }
     }
 
-    /// Seconds that the hook gives itself, and that the agent gives the hook: more, so that it is
-    /// never killed.
+    /// The hook's own time limit in seconds, and the agent's limit for the hook, which is greater,
+    /// so that the hook is never killed.
     static let seconds = 5
     static let graceSeconds = 5
 
@@ -100,7 +100,7 @@ struct HooksCommands: ParsableCommand {
     func run(in environment: Environment) async throws -> String {
       let path = try file.path(of: agent, in: environment)
       let named = program ?? DoctorCommand.program(environment.variables)
-      // The agent runs it in whatever folder it works in. A plain name is looked for in PATH.
+      // The agent runs it in the folder in which it works. A plain name is searched for in PATH.
       let program = named.contains("/") ? Paths.absolute(named) : named
       var words = [Shell.quoted(program), "hook", "--timeout", "\(Self.seconds)"]
       if let data = options.data, !data.isEmpty {
@@ -114,7 +114,7 @@ struct HooksCommands: ParsableCommand {
       }
       let handlers = agent.events.map { event in
         let asks = approvals && event == .permissionRequest
-        // The agent must not end a hook that the daemon lets wait.
+        // The agent must not end a hook that waits for the daemon.
         let waiting =
           asks ? (patience ?? patienceMax) + Int(HookApproval.closingSeconds) : 0
         let asking = patience.map { " --approvals \($0)" } ?? " --ask"
@@ -273,7 +273,7 @@ struct HooksCommands: ParsableCommand {
     }.first
   }
 
-  /// A change that would break the file; the file was not touched.
+  /// A change that would break the file, which was left unchanged.
   private static func unexpected(_ error: HookSettings.Fault, _ path: String) -> CommandFailure {
     CommandFailure(
       code: "invalidSettings",

@@ -11,7 +11,7 @@ private final class MCPOutput: Sendable {
     line = Mutex(write)
   }
 
-  /// - Returns: whether anybody reads.
+  /// - Returns: whether a reader is left.
   func write(_ answer: String?) -> Bool {
     guard let answer else { return true }
     return line.withLock { $0(answer + "\n") }
@@ -69,13 +69,13 @@ struct MCPCommand: LocalCommand {
         var whole = lines.received(piece)
         if lines.droppedCount > dropped {
           dropped = lines.droppedCount
-          // Not even its id is known.
+          // Even its id is unknown.
           whole.append(Array("{".utf8))
         }
         for line in whole {
           switch await server.step(line) {
           case .answer(let answer):
-            // The agent has closed its end.
+            // The agent has closed the connection.
             guard output.write(answer) else { break reading }
           case .wait(let work):
             group.addTask { _ = output.write(await work()) }

@@ -12,12 +12,12 @@ import Basics
 /// It serves only tools. Requests are answered one after another, in their order, except for calls
 /// that wait for a user: those are answered when they are done, and can be cancelled.
 struct MCPServer: Sendable {
-  /// The revisions of the protocol that it speaks, the newest first. They differ in nothing that
-  /// these tools need; 2025-03-26 is left out, because it wants batches of requests to be taken.
+  /// The revisions of the protocol that it speaks, the newest first. For these tools, they do not
+  /// differ. 2025-03-26 is omitted, because it requires batches of requests.
   static let versions = ["2025-11-25", "2025-06-18", "2024-11-05"]
-  /// Bytes of one request.
+  /// The maximum bytes of one request.
   static let lineBytesMax = 8 << 20
-  /// Answers that are kept for their keys.
+  /// The number of answers that are kept for their keys.
   static let keysMax = 1_000
 
   private enum Code: Int {
@@ -35,7 +35,7 @@ struct MCPServer: Sendable {
   /// Asks the daemon.
   private let ask: @Sendable (APIRequest) async throws -> Answer
   private let surroundings: MCPSurroundings
-  /// Calls that wait.
+  /// The waiting calls.
   let waiting = MCPWaiting()
   private var kept: [String: Kept] = [:]
   private var keys: [String] = []
@@ -49,9 +49,9 @@ struct MCPServer: Sendable {
 
   /// The consequence of one line.
   enum Step: Sendable {
-    /// The answer to write; nil: there is none.
+    /// The answer to write; nil if there is none.
     case answer(String?)
-    /// Awaited beside the lines that follow; nil if the call was cancelled.
+    /// Awaited in parallel with later lines; nil if the call was cancelled.
     case wait(@Sendable () async -> String?)
   }
 
@@ -126,7 +126,7 @@ struct MCPServer: Sendable {
         .invalidRequest, "The message is not a JSON-RPC 2.0 request.", id: .null)
     }
     guard let method = request["method"]?.text else {
-      // An answer to something: nothing was asked.
+      // An answer, although nothing was asked.
       if members["result"] != nil || members["error"] != nil { return nil }
       return MCPServer.error(
         .invalidRequest, "The request has no method.", id: members["id"] ?? .null)
@@ -195,7 +195,7 @@ struct MCPServer: Sendable {
     }
   }
 
-  /// A call that needs nothing of the server.
+  /// A call that the server does not handle.
   private static func call(
     _ tool: MCPTool, _ parameters: JSONTree?, in surroundings: MCPSurroundings,
     ask: @Sendable (APIRequest) async throws -> Answer, id: JSONTree
@@ -228,14 +228,14 @@ struct MCPServer: Sendable {
     return .object(members)
   }
 
-  /// A failure of the tool is for the agent to read, not a fault of the protocol.
+  /// The agent reads a tool's failure; it is not a fault of the protocol.
   private static func failed(_ error: any Error, id: JSONTree) -> String {
     let failure = CommandRunner.failure(of: error)
     let text = "\(failure.message) (\(failure.code))"
     return MCPServer.result(MCPServer.content(of: text, isError: true), id: id)
   }
 
-  /// Failures are not kept: the next try may do better.
+  /// Failures are not kept: the next attempt may succeed.
   private mutating func keep(_ answer: JSONTree, _ key: String?, _ fingerprint: String) {
     guard let key else { return }
     if keys.count == MCPServer.keysMax { kept[keys.removeFirst()] = nil }

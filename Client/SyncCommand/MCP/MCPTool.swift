@@ -5,7 +5,7 @@ struct MCPSurroundings: Sendable {
   /// The default wait of a permission request.
   static let patienceSecondsDefault: Double = 300
 
-  /// The session that calls mean which name none.
+  /// The session for calls that name none.
   var session: String?
   /// How long a permission request waits for an answer.
   var patienceSeconds = MCPSurroundings.patienceSecondsDefault
@@ -14,14 +14,14 @@ struct MCPSurroundings: Sendable {
 /// A tool that an agent can call: its arguments, and the request that it makes.
 struct MCPTool: Sendable {
   var name: String
-  /// For the agent that has to choose it.
+  /// The description for the agent that has to choose it.
   var description: String
   var fields: [Field]
-  /// Whether it changes something, and so takes an idempotency key.
+  /// Whether it changes something, and therefore takes an idempotency key.
   var changes: Bool
   /// Whether it may wait for a user: other calls are answered meanwhile. It changes nothing.
   var waits = false
-  /// Whether the agent gets the answer as structured content too, not as one block of text alone.
+  /// Whether the agent gets the answer as structured content, too, and not only as a block of text.
   var isStructured = true
   /// - Throws: `CommandFailure` if the arguments are wrong.
   var request: @Sendable (Arguments) throws -> APIRequest
@@ -44,7 +44,7 @@ struct MCPTool: Sendable {
   static let key = "idempotency_key"
   static let keyBytesMax = 256
 
-  /// As `tools/list` shows it.
+  /// The form that `tools/list` shows.
   var listing: JSONTree {
     var properties: [String: JSONTree] = [:]
     for field in allFields { properties[field.name] = field.schema }
@@ -141,7 +141,7 @@ extension MCPTool {
     func flag(_ name: String) -> Bool { values[name]?.flag ?? false }
     func texts(_ name: String) -> [String] { values[name]?.elements.compactMap(\.text) ?? [] }
 
-    /// A text that has to be there.
+    /// A required text.
     func needed(_ name: String) throws -> String {
       guard let text = text(name) else {
         throw CommandFailure.usage("The argument \"\(name)\" is missing.")
@@ -149,7 +149,7 @@ extension MCPTool {
       return text
     }
 
-    /// The session named, else the one the server was started for.
+    /// The named session, otherwise the one for which the server was started.
     func sessionID() throws -> String {
       guard let id = text("session") ?? surroundings.session else {
         throw CommandFailure.usage(
@@ -159,7 +159,7 @@ extension MCPTool {
       return id
     }
 
-    /// The key without which a call is never taken for another.
+    /// The key by which a repeated call is recognized; nil if there is none.
     func idempotencyKey() throws -> String? {
       guard let key = text(MCPTool.key) else { return nil }
       guard (1...MCPTool.keyBytesMax).contains(key.utf8.count) else {

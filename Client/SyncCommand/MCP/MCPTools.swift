@@ -64,7 +64,8 @@ enum MCPTools {
       })
   ]
 
-  /// The questions of the tool, if it is the one for questions: those are answered, not allowed.
+  /// The questions of the tool, if it is the one for questions: such questions are answered, not
+  /// allowed.
   private static func questions(of arguments: MCPTool.Arguments) -> ClaudeQuestions? {
     guard arguments.text("tool_name") == ClaudeQuestions.toolName else { return nil }
     return ClaudeQuestions(arguments.tree("input"))
@@ -159,7 +160,7 @@ enum MCPTools {
         .init(name: "text", kind: .text, description: "The whole text.", isRequired: true),
         .init(
           name: "base", kind: .text,
-          description: "Its \"base\" in queue_list: a text that was saved later goes on waiting.",
+          description: "Its \"base\" in queue_list: a text that was saved later keeps waiting.",
           isRequired: true),
       ], changes: true,
       request: { arguments in
@@ -322,7 +323,7 @@ enum MCPTools {
       }),
   ]
 
-  /// The same list with short contents; `cut` says which were longer.
+  /// The same list with short contents; `cut` marks those that were longer.
   private static func previews(_ answer: JSONTree) -> JSONTree {
     guard case .object(var members) = answer, let messages = members["messages"]?.elements else {
       return answer
@@ -340,7 +341,7 @@ enum MCPTools {
   }
 }
 
-/// The id of a message that is added under a key: the same for ever, on every device.
+/// The id of a message that is added under a key: the same forever, on every device.
 enum MessageKey {
   /// A UUID of version 8 from two independent hashes of the session and the key; a key that is a
   /// UUID is the id itself.
@@ -354,7 +355,7 @@ enum MessageKey {
     ).description
   }
 
-  /// FNV-1a with the output function of SplitMix64 behind it.
+  /// FNV-1a, followed by the output function of SplitMix64.
   private static func hash(_ bytes: some Sequence<UInt8>, start: UInt64) -> UInt64 {
     var mixed = bytes.reduce(start) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
     mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9

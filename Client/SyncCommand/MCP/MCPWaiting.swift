@@ -3,15 +3,15 @@ import Synchronization
 
 /// The calls of an MCP server that wait for a user, by the ids of their requests.
 final class MCPWaiting: Sendable {
-  /// Calls that may wait at once.
+  /// The maximum number of calls that wait at the same time.
   static let callsMax = 64
 
   private let calls = Mutex<[String: AsyncStream<Void>.Continuation]>([:])
 
   /// A call begins to wait.
   ///
-  /// - Returns: a stream that ends when the call is cancelled; nil if one of this id waits, or too
-  ///   many do.
+  /// - Returns: a stream that ends when the call is cancelled; nil if a call with this id waits
+  ///   already, or too many calls wait.
   func begin(_ id: JSONTree) -> AsyncStream<Void>? {
     let (stream, continuation) = AsyncStream<Void>.makeStream()
     return calls.withLock { calls in
@@ -35,9 +35,9 @@ final class MCPWaiting: Sendable {
     for continuation in all.values { continuation.finish() }
   }
 
-  /// A call is done.
+  /// A call has ended.
   ///
-  /// - Returns: whether it is still to be answered.
+  /// - Returns: whether it must still be answered.
   func end(_ id: JSONTree) -> Bool {
     calls.withLock { $0.removeValue(forKey: id.line) } != nil
   }

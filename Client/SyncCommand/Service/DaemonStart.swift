@@ -6,7 +6,7 @@ import Basics
   import Foundation
 #endif
 
-/// How a daemon was started by hand, so that the next one is started alike.
+/// How a daemon was started by hand, so that the next one is started in the same way.
 struct DaemonStart: Equatable, Sendable {
   /// The program, absolute, and its options.
   var words: [String]
@@ -16,8 +16,8 @@ struct DaemonStart: Equatable, Sendable {
 
   /// Reads it if the system shows it; proc_pid_cmdline(5), proc_pid_environ(5).
   ///
-  /// - Throws: `CommandFailure` if it does not, or if a folder or program is gone: a next one with
-  ///   other options would be another daemon.
+  /// - Throws: `CommandFailure` if it does not, or if a folder or program no longer exists. A
+  ///   daemon with other options would be a different one.
   init(of process: Int) throws(CommandFailure) {
     let place = "/proc/\(process)"
     if let files = Self.files(of: place), files != Self.files(of: "/proc/self") {
@@ -65,15 +65,15 @@ struct DaemonStart: Equatable, Sendable {
     texts(of: "/proc/\(process)/environ")?.contains("SYSTEMD_EXEC_PID=\(process)") == true
   }
 
-  /// Which tree of files a process sees; mount_namespaces(7).
+  /// The tree of files that a process sees; mount_namespaces(7).
   private static func files(of place: String) -> String? {
     try? FileManager.default.destinationOfSymbolicLink(atPath: place + "/ns/mnt")
   }
 
-  /// The command that starts the next one: its folder is not this program's.
+  /// The command that starts the next one, whose folder differs from this program's.
   var command: [String] { ["/bin/sh", "-c", #"cd "$0" && exec "$@""#, folder] + words }
 
-  /// Texts that end at a zero byte each; nil if none can be read.
+  /// Texts that each end at a zero byte; nil if none can be read.
   private static func texts(of path: String) -> [String]? {
     guard let bytes = try? Data(contentsOf: URL(filePath: path)), !bytes.isEmpty else { return nil }
     var texts: [String] = []

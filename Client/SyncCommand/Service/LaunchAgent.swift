@@ -35,11 +35,11 @@ struct LaunchAgent: Equatable, Sendable {
 
   static func path(home: String) -> String { "\(home)/Library/LaunchAgents/\(label).plist" }
   static func log(home: String) -> String { "\(home)/Library/Logs/Cospool/cospoold.log" }
-  /// How launchctl names it.
+  /// Its name for launchctl.
   static var target: String { "gui/\(getuid())/\(label)" }
 
-  /// The file's text. launchd starts the daemon again if it failed, gives it time to let its agents
-  /// end, and throttles neither, as it would background processes.
+  /// The file's text. launchd restarts the daemon after a failure, and gives it time to let its
+  /// agents end. It does not throttle them like background processes.
   func text() -> String {
     let log = Self.escaped(Self.log(home: home))
     return """
@@ -80,7 +80,7 @@ struct LaunchAgent: Equatable, Sendable {
     return words.firstIndex(of: "--data").flatMap { words.dropFirst($0 + 1).first }
   }
 
-  /// Whether a file is for a data directory; one that names none is for the usual data.
+  /// Whether a file is for a data directory; a file that names none is for the default one.
   static func isFile(_ file: Data, of directory: String, _ variables: [String: String]) -> Bool {
     dataDirectory(in: file).map { $0 == directory }
       ?? Paths.dataOption(directory, variables).isEmpty
@@ -90,7 +90,7 @@ struct LaunchAgent: Equatable, Sendable {
     text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
   }
 
-  /// Has launchd do something.
+  /// Runs an action of launchd.
   static func launchctl(
     _ words: [String], in environment: Environment
   ) async throws(CommandFailure) -> ProgramRun {
@@ -142,7 +142,7 @@ struct LaunchAgent: Equatable, Sendable {
   private static func takeIn(
     _ path: String, in environment: Environment
   ) async throws(CommandFailure) {
-    // One that is not there is none to take out.
+    // One that is not loaded need not be unloaded.
     _ = try await launchctl(["bootout", target], in: environment)
     let run = try await launchctl(["bootstrap", "gui/\(getuid())", path], in: environment)
     guard run.status != 0 else { return }

@@ -41,7 +41,7 @@ extension ServiceCommands {
         """)
     @OptionGroup var options: GlobalOptions
 
-    /// How long the next one may take to answer, in seconds.
+    /// The time limit of the next one's answer, in seconds.
     private static let startSeconds = 60
     /// The same if the daemon that was started here has ended.
     private static let otherSeconds = 5

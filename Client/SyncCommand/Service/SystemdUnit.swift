@@ -33,14 +33,14 @@ struct SystemdUnit: Equatable, Sendable {
     return (configured ?? home).map { $0 + "/systemd/user" }
   }
 
-  /// Whether a unit is for a data directory; one that names none is for the usual data.
+  /// Whether a unit is for a data directory; a unit that names none is for the default one.
   static func isText(_ text: String, of directory: String, _ variables: [String: String]) -> Bool {
     dataWord(in: text).map { $0 == UnitText.word(directory) }
       ?? Paths.dataOption(directory, variables).isEmpty
   }
 
   /// Whether the user's systemd starts the daemon of a data directory: by a unit of theirs, or by a
-  /// package's that they enabled, which is for the usual data.
+  /// package's that they enabled. A package's unit is for the default directory.
   static func starts(_ directory: String, _ variables: [String: String]) -> Bool {
     guard let folder = folder(variables) else { return false }
     guard let data = try? Data(contentsOf: URL(filePath: "\(folder)/\(name)")) else {
@@ -59,13 +59,14 @@ struct SystemdUnit: Equatable, Sendable {
   /// The file's text.
   ///
   /// Only the daemon is asked to stop, since it lets its agents end; processes that are left after
-  /// it are killed. An agent that takes too much memory does not end the daemon. A mistake in its
-  /// arguments (2) stays one however often it is started, and a store that was set aside (6) needs
-  /// a user. A daemon that ended to be restarted (75) is started again. Its control group is its
-  /// own to divide, a part for each turn. Nothing here confines: agents would inherit it, and they
-  /// run, compile and confine programs of their own.
+  /// it are killed. An agent that takes too much memory does not end the daemon. After a mistake in
+  /// its arguments (2), another start does not help, and a store that was set aside (6) needs a
+  /// user. A daemon that ended to be restarted (75) is started again. It may divide its control
+  /// group, with a part for each turn. Nothing here restricts the daemon: agents would inherit
+  /// that, and they run, compile and sandbox programs of their own.
   ///
-  /// - Throws: `CommandFailure` if a path holds a control character, which no unit can name.
+  /// - Throws: `CommandFailure` if a path contains a control character, which a unit cannot
+  ///   express.
   func text() throws(CommandFailure) -> String {
     for value in [program, dataDirectory, searchPath] where !UnitText.canHold(value) {
       throw CommandFailure(

@@ -18,7 +18,7 @@ struct DetachedProcess: Sendable {
   var id: pid_t
   /// The file for its output.
   var log: String
-  /// How long that file was when it began.
+  /// The length of that file when the program began.
   private var logBytes: off_t
 
   /// Starts it in a session of its own, with its output at the end of a file that only its user can
@@ -63,7 +63,7 @@ struct DetachedProcess: Sendable {
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  /// The first line that holds a text and has ended.
+  /// The first complete line with text.
   func line(holding text: String) -> Substring? {
     let written = written
     guard let found = written.firstRange(of: text),
@@ -90,7 +90,7 @@ struct DetachedProcess: Sendable {
     return stat(path, &status) == 0 ? status.st_size : 0
   }
 
-  /// Whether it ended; asked of one that was started by this process.
+  /// Whether it has ended; only for a program that this process started.
   var hasEnded: Bool {
     var status: Int32 = 0
     return waitpid(id, &status, WNOHANG) != 0

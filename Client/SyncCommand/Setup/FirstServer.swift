@@ -8,17 +8,17 @@ import HealthChecks
   import Foundation
 #endif
 
-/// The server of this machine: one that runs, else one that is started.
+/// The server of this machine: a running one, otherwise one that is started.
 struct FirstServer {
   var setup: Setup
 
-  /// How long its commands may take.
+  /// The time limit of its commands.
   private static let seconds: Double = 120
 
   struct Grant: Sendable {
     var server: String
     var code: String
-    /// What was started for it; nil if it ran already.
+    /// The service that was started for it; nil if it ran already.
     var started: Started?
   }
 
@@ -95,7 +95,7 @@ struct FirstServer {
     return program
   }
 
-  /// nil if no server serves these data.
+  /// nil if no server serves this data.
   private func granted(_ program: String) async throws -> Grant? {
     let run = await ProgramRun.run(
       [program, "pair", "--json"], variables: setup.variables, seconds: Self.seconds)

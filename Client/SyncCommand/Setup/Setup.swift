@@ -19,9 +19,9 @@ struct Setup {
   var directory: String
   private(set) var steps: [SetupStep] = []
 
-  /// How long a daemon or server has to answer after it was started.
+  /// The time limit of the first answer after a daemon or server was started.
   static let startSeconds: Double = 60
-  /// How long is waited for the first exchange with the server.
+  /// The time limit of the first exchange with the server.
   static let syncSeconds: Double = 15
 
   init(command: SetupCommand, environment: Environment, directory: String) {
@@ -89,9 +89,9 @@ struct Setup {
     return try await connection.answer(to: request).decoded(StatusAnswer.self)
   }
 
-  /// A daemon that hangs: every step that asks it would wait a minute in vain. nil for one that
-  /// answers, and if none listens, since one may be about to start. It has longer than for doctor,
-  /// which continues.
+  /// A daemon that hangs: every step that asks it would wait a minute in vain. nil if it answers,
+  /// and if none listens, since one may be about to start. It gets more time than for doctor, which
+  /// continues after a failure.
   private func silentDaemon() async -> SilentDaemon? {
     do {
       _ = try await RunningDaemon.of(
@@ -188,7 +188,7 @@ struct Setup {
       guard let started else {
         return SetupStep(step: "pair", state: .unchanged, what: "paired with \(server)")
       }
-      // The daemon would wait a while before it tries again.
+      // The daemon would wait a while before its next attempt.
       _ = try? await connection.answer(to: APIRequest(.post, ["sync", "now"]))
       return SetupStep(
         step: "pair", state: .done,
@@ -248,7 +248,7 @@ struct Setup {
         + (try await agreement()))
   }
 
-  /// Waits for the first exchange, and says whether there was one.
+  /// Waits for the first exchange, and returns whether there was one.
   private func agreement() async throws -> String {
     var wait = try APIRequest(
       .post, ["sync", "wait"], body: WaitRequest(timeoutSeconds: Self.syncSeconds))
@@ -293,7 +293,7 @@ struct Setup {
 
   // MARK: The report
 
-  /// - Parameter doctor: what `cospool doctor --json` said.
+  /// - Parameter doctor: the output of `cospool doctor --json`.
   func json(doctor: String, isWell: Bool) throws -> String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]

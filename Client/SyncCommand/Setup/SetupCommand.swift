@@ -101,9 +101,9 @@ struct SetupStep: Equatable, Sendable, Encodable {
   enum State: String, Equatable, Sendable, Encodable {
     /// Something was changed.
     case done
-    /// It was so before.
+    /// It was done before.
     case unchanged
-    /// It was not wanted, or there is nothing to do it with.
+    /// It was not wanted, or it is not possible here.
     case skipped
     case failed
   }
@@ -114,7 +114,7 @@ struct SetupStep: Equatable, Sendable, Encodable {
   /// The advice to the user.
   var fix: String?
 
-  /// As people read it.
+  /// As users read it.
   var line: String {
     let mark = state == .failed ? "failed: " : ""
     let padding = String(repeating: " ", count: max(1, 10 - step.count))

@@ -1,11 +1,11 @@
 import ArgumentParser
 
-/// A command whose answer may be watched.
+/// A command whose answer can be watched.
 protocol WatchableCommand: DaemonCommand {
   var watch: WatchOption { get }
 }
 
-/// `--watch`, for commands that show how things are now.
+/// `--watch`, for commands that show the present state.
 struct WatchOption: ParsableArguments {
   @Flag(
     name: [.customShort("w"), .customLong("watch")],
@@ -13,7 +13,7 @@ struct WatchOption: ParsableArguments {
   var isOn = false
 }
 
-/// The surroundings of a command that watches; tests make their own.
+/// The environment of a command that watches; tests make their own.
 struct WatchSurroundings: Sendable {
   /// Writes text to standard output; false if its reader has closed it.
   var write: @Sendable (String) -> Bool
@@ -23,7 +23,7 @@ struct WatchSurroundings: Sendable {
   var style: @Sendable () -> TextStyle
   /// Yields when the user wants to stop.
   var stop: @Sendable () -> AsyncStream<Void>
-  /// Yields when the terminal got another size.
+  /// Yields when the terminal's size changed.
   var resizes: @Sendable () -> AsyncStream<Void>
 }
 

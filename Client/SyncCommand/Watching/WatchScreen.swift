@@ -1,8 +1,8 @@
 /// The display of a watched answer.
 ///
 /// On a terminal it uses the alternate screen and writes each picture over the one before, in one
-/// piece, so that nothing flickers and nothing is left of longer lines. At the end the former
-/// screen returns, with the latest picture below. Elsewhere each new answer is written once.
+/// piece, so that the picture does not flicker and longer lines leave no rest. At the end the
+/// former screen returns, with the latest picture below. Elsewhere each new answer is written once.
 struct WatchScreen {
   private let surroundings: WatchSurroundings
   private let isTerminal: Bool
@@ -49,7 +49,7 @@ struct WatchScreen {
   private var latest = ""
 
   private mutating func print(_ text: String, answer: Answer, note: String?) -> Bool {
-    // A note is for who looks on; a script sees the answers alone.
+    // A note is for a user who watches; a script gets only the answers.
     guard self.answer != answer else { return true }
     let isFirst = self.answer == nil
     self.answer = answer
@@ -57,7 +57,7 @@ struct WatchScreen {
     return surroundings.write(gap + text + "\n")
   }
 
-  /// Gives the terminal back.
+  /// Restores the terminal.
   mutating func close() {
     guard isOpen else { return }
     isOpen = false

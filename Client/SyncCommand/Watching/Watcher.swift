@@ -12,20 +12,20 @@ struct Watcher: Sendable {
   var surroundings: WatchSurroundings
   var isJSON: Bool
 
-  /// How long a daemon that went away is given before it is looked for again.
+  /// The time after which a daemon that ended is searched for again.
   static let reconnectDelay = Duration.seconds(1)
   /// How often ages are updated; there are none if the output goes to a file.
   static let agePeriod = Duration.seconds(1)
 
   private struct News {
-    /// Something changed since the latest answer was asked for.
+    /// Something changed since the latest request.
     var isStale = true
     var isStopped = false
     /// The error that ended the stream; nil while it runs.
     var problem: String?
   }
 
-  /// - Parameter text: the answer as a user reads it.
+  /// - Parameter text: the answer in the form that a user reads.
   /// - Throws: the error of the first request; later failures are shown.
   func run(text: (Answer, TextStyle) throws -> String) async throws {
     let news = SharedUpdates()
@@ -107,7 +107,8 @@ struct Watcher: Sendable {
           wake.yield()
         }
       } catch HTTPExchange.Failure.refused {
-        // As many watch as it serves: without its events it is asked again and again.
+        // The maximum number of readers watches already: without its events, it is asked
+        // repeatedly.
         problem = nil
       } catch {}
       if Task.isCancelled { return }
@@ -125,7 +126,7 @@ struct Watcher: Sendable {
 struct EventLines {
   private var isAtLineStart = true
 
-  /// Whether a line that is no comment begins in these bytes of the stream.
+  /// Whether a line that is not a comment begins in these bytes of the stream.
   mutating func holdsEvent(in bytes: ByteBuffer) -> Bool {
     var found = false
     for byte in bytes.readableBytesView {

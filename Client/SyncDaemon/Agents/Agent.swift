@@ -40,7 +40,7 @@ struct AgentTurn: Hashable, Sendable {
   var prompt: String
   /// The folder to work in; nil if the agent chooses it.
   var folder: String?
-  /// The name of the project, as the session has it.
+  /// The session's name of the project.
   var project: String?
   /// The agent's own id of the conversation so far, if an earlier turn reported one.
   var conversation: String?
@@ -72,10 +72,10 @@ struct AgentTurn: Hashable, Sendable {
     return environment
   }
 
-  /// The prompt for an agent that reads, with the paths of the files behind it.
+  /// The prompt for an agent that can read files, followed by the paths of the files.
   var promptWithFiles: String { prompt(naming: files?.files ?? []) }
 
-  /// The prompt with the paths of some files behind it.
+  /// The prompt, followed by the paths of some files.
   func prompt(naming files: [TurnFiles.File]) -> String {
     guard !files.isEmpty else { return prompt }
     return prompt + "\n\nAttached files:\n" + files.map(\.path).joined(separator: "\n")

@@ -5,7 +5,7 @@ extension AgentAsk {
   /// UTF-8 bytes of a request's line.
   private static let lineBytesMax = 200
 
-  /// Leave to use a tool, with every field of its input by name.
+  /// Permission to use a tool, with every field of its input by name.
   static func approval(ofTool name: String, _ input: JSONTree) -> AgentAsk {
     let shown = ToolInput(input)
     let room = lineBytesMax - shown.remainder.utf8.count

@@ -9,7 +9,7 @@ enum AgentCatalog {
     _ kind: AgentKind, _ settings: AgentSettings, _ slots: HookSlots,
     environment: [String: String], ask: @escaping OpencodeAgent.Asker
   ) throws -> any Agent {
-    // The device's command is for the device's agent.
+    // The device's command belongs to the device's agent.
     let command = kind == settings.kind ? settings.command : nil
     let timeout = settings.timeoutSeconds
     switch kind {
@@ -32,7 +32,7 @@ enum AgentCatalog {
       agent.ask = ask
       return agent
     case .acp:
-      // So is one that takes a prompt on its input, and speaks no protocol.
+      // An agent that takes a prompt on its input, and speaks no protocol, is refused, too.
       let isItsOwn = [.none, .hooks, .acp].contains(settings.kind)
       return try ACPAgent(
         command: isItsOwn ? settings.command : nil, timeoutSeconds: timeout, ask: ask)

@@ -5,7 +5,7 @@ import Foundation
 /// id.
 struct AgentProcess: Hashable, Sendable {
   var id: pid_t
-  /// In clock ticks since the system began.
+  /// In clock ticks since the system's start.
   var start: UInt64
 
   /// nil if no process here has that start time. Processes in other containers cannot be seen.

@@ -2,7 +2,7 @@ import AgentFormats
 import Foundation
 import SyncClient
 
-/// The program that runs messages, as far as it can be looked for before one comes.
+/// The program that runs messages, as far as it can be found before a message arrives.
 enum AgentProgram {
   /// Why the configured agent could not be started now; nil if it could.
   ///
@@ -20,7 +20,7 @@ enum AgentProgram {
     case .claude, .codex: program = words.first ?? settings.kind.rawValue
     }
     guard !program.contains("/") else {
-      // One that is named from the project's folder on is not known yet.
+      // A path relative to the project's folder is not known yet.
       guard program.hasPrefix("/"), !isExecutable(program) else { return nil }
       return "\(program) does not exist or is not a program: messages will fail."
     }

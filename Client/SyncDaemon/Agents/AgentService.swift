@@ -7,7 +7,7 @@ import ServiceLifecycle
 import SyncClient
 import Synchronization
 
-/// Runs agents as the executor says, for as long as the daemon runs.
+/// Runs agents on the executor's orders, while the daemon runs.
 struct AgentService: Service {
   var client: QueueClient
   var output: OutputFolder
@@ -17,7 +17,7 @@ struct AgentService: Service {
   /// How long running turns may continue when the daemon stops.
   var grace: Duration
   var logger: Logger
-  /// Called once no turn begins any more and none runs.
+  /// Called once no turn runs and none will begin.
   var drained: @Sendable () -> Void = {}
 
   private var dataDirectory: String { access.dataDirectory }
@@ -30,7 +30,7 @@ struct AgentService: Service {
   static let stopLimit = Duration.seconds(15)
 
   func run() async throws {
-    // Before any turn begins: agents of an earlier daemon must not continue unseen.
+    // This comes before any turn begins: agents of an earlier daemon must not continue unseen.
     let unfinished = client.execution.unfinished
     let dead = await OrphanedAgents.end(unfinished, dataDirectory: dataDirectory, logger: logger)
       .union(
@@ -83,7 +83,7 @@ struct AgentService: Service {
         + "\(Shell.quotedOperand(session.rawValue)) this", options: [])
   }
 
-  /// Before whatever begins then, which is reported in its turn.
+  /// This is reported before the next turn, which has a report of its own.
   private func endConsent(to session: SessionID) async {
     guard client.workspace().task(of: session)?.status.kind == .awaitingAnswer else { return }
     await client.tasks.noteEnded(.cancelled, in: session)
@@ -130,13 +130,14 @@ struct AgentService: Service {
       log.close()
       output.prune()
     } catch let error where error is ProjectFolder.Missing || error is ProjectFolder.NotAllowed {
-      // Another try would end no better.
+      // Another attempt would have the same result.
       client.tasks.noteBeganSoon(in: start.session)
       result = .failed("\(error)")
     } catch {
       result = .notStarted("\(error)")
     }
-    // What agents write may hold secrets; the message's output has it for those who look for it.
+    // Agents' output may contain secrets. The message's output file has it for users who look for
+    // it.
     let end = wasStopped ? "stopped, \(result.name)" : result.name
     let names: Logger.Metadata = [
       "message": "\(start.message)", "attempt": "\(start.attempt)",
@@ -153,7 +154,7 @@ struct AgentService: Service {
     }
     // A turn that could not be started counts as begun and failed.
     if case .notStarted = result { client.tasks.noteBeganSoon(in: start.session) }
-    // Before the executor hears of it, which may begin the next one at once.
+    // This comes before the executor learns of it, which may begin the next turn at once.
     await client.tasks.noteEnded(result.task(wasStopped: wasStopped), in: start.session)
     await client.execution.ended(start, with: result)
   }
@@ -195,7 +196,8 @@ struct AgentService: Service {
       group.addTask {
         let result = await ending(of: agent, turn, with: attachments) { event in
           switch event {
-          // Not earlier: the process waits neither for the store nor for observers.
+          // It is not done earlier, so that the process waits neither for the store nor for
+          // observers.
           case .started:
             client.tasks.noteBeganSoon(in: turn.session)
             log.begin()
@@ -269,9 +271,10 @@ struct AgentService: Service {
     return await agent.run(turn, report: report)
   }
 
-  /// How long the files of a message are waited for that may be on their way: it comes before them.
+  /// How long to wait for a message's files that may be on their way: the message arrives before
+  /// them.
   static let filePatience = Duration.seconds(60)
-  /// Between two looks for a file.
+  /// The time between two searches for a file.
   private static let filePeriod = Duration.seconds(1)
 
   private func bytes(
@@ -330,7 +333,7 @@ struct AgentService: Service {
 }
 
 extension ClientError {
-  /// Whether a file that could not be had may be there a little later.
+  /// Whether a file that is not available may be available a little later.
   fileprivate var mayPass: Bool {
     switch self {
     case .attachmentMissing(_, let isPaired): isPaired
@@ -341,7 +344,7 @@ extension ClientError {
 }
 
 extension AgentEvent {
-  /// The result as activity of the session; nil if it is none.
+  /// The result as activity of the session; nil if it is not activity.
   var signal: AgentSignal? {
     switch self {
     case .toolStarted(let id, _): .toolStarted(id: id)
@@ -365,7 +368,7 @@ extension TurnResult {
     }
   }
 
-  /// What the agent wrote, or what is known of its end.
+  /// The agent's output, or what is known about its end.
   var detail: String {
     switch self {
     case .succeeded(let text), .failed(let text), .died(let text), .notStarted(let text),

@@ -3,12 +3,12 @@ import QueueModel
 import Synchronization
 
 /// Control groups of the turns' processes, if systemd delegates the daemon's group to it. Processes
-/// that a turn's processes start are in the turn's group and end with it, unless they move into
+/// that a turn starts, directly or not, are in its group and end with it, unless they move into
 /// another group that their user may write; cgroups(7), systemd.resource-control(5) (`Delegate`).
 final class AttemptGroups: Sendable {
   /// The daemon's own group, in which those of turns are made.
   private let folder: String
-  /// Those of turns that ended and left something at work.
+  /// Groups of turns that ended and left processes at work.
   private let left = Mutex<Set<AttemptGroup>>([])
 
   init(folder: String) { self.folder = folder }
@@ -56,7 +56,7 @@ final class AttemptGroups: Sendable {
   /// The turn whose group holds a process, and the group of its daemon's unit; nil if no turn's
   /// group does. The rest of the path belongs to the turn.
   ///
-  /// - Parameter path: the path of the process's group, as proc_pid_cgroup(5) has it.
+  /// - Parameter path: the path of the process's group, in the form of proc_pid_cgroup(5).
   static func turn(
     inPath path: String
   ) -> (message: MessageID, attempt: UInt16, unit: String)? {
@@ -71,7 +71,7 @@ final class AttemptGroups: Sendable {
   /// The beginning of the names of turns' groups.
   private static let namePrefix = "turn-"
 
-  /// A turn's.
+  /// The name of a turn's group.
   func group(of message: MessageID, attempt: UInt16) -> AttemptGroup {
     AttemptGroup(folder: "\(folder)/\(AttemptGroups.namePrefix)\(message)-\(attempt)")
   }
@@ -89,8 +89,8 @@ final class AttemptGroups: Sendable {
     if !group.remove() { left.withLock { _ = $0.insert(group) } }
   }
 
-  /// Removes the groups of an earlier daemon's turns that have no processes any more. Call it
-  /// before any turn begins: a new group is empty, too.
+  /// Removes the groups of an earlier daemon's turns that no longer have processes. Call it before
+  /// any turn begins: a new group is empty, too.
   func removeEnded() {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
     for name in names where name.hasPrefix(AttemptGroups.namePrefix) { rmdir("\(folder)/\(name)") }

@@ -22,7 +22,7 @@ enum CommandAgent {
   }
 }
 
-/// A prompt that no argument of a process can hold.
+/// A prompt that does not fit into a process's argument.
 struct PromptFault: Error, Hashable, CustomStringConvertible {
   var reason: String
 
@@ -47,7 +47,7 @@ struct PromptFault: Error, Hashable, CustomStringConvertible {
   }
 }
 
-/// Keeps the last line of output, which best describes the result.
+/// Keeps the last line of output, which describes the result best.
 struct CommandReader: AgentOutputReader {
   private var lines = LastLine()
 
@@ -76,7 +76,7 @@ struct CommandReader: AgentOutputReader {
 /// The last line of the output that is not blank, as a terminal shows it: text after a carriage
 /// return replaces the line.
 struct LastLine: Sendable {
-  /// Bytes of a line that are kept.
+  /// The number of bytes of a line that are kept.
   static let bytesMax = 400
 
   private var line: [UInt8] = []
@@ -106,7 +106,7 @@ struct LastLine: Sendable {
     }
   }
 
-  /// Also one that has no end yet.
+  /// Also a line without an end.
   var text: String {
     let current = String(decoding: line, as: UTF8.self)
       .trimmingCharacters(in: .whitespacesAndNewlines)

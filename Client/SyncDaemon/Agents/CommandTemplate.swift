@@ -34,9 +34,10 @@ struct CommandTemplate: Hashable, Sendable {
   ///
   /// - Throws: if the agent would read the prompt as an option, or if no argument can hold it.
   func words(with prompt: String) throws(PromptFault) -> [String] {
-    // A list begins with a hyphen and a blank, which no option does.
+    // A list begins with a hyphen and a blank, unlike any option.
     let start = Array(prompt.utf8.prefix(2))
-    // As bytes: a mark that joins the hyphen is another character for Swift, and none for a program.
+    // Compared as bytes: for Swift, a hyphen with a combining mark is a different character, but
+    // for a program it is a hyphen.
     let isOption =
       start.first == UInt8(ascii: "-") && start.dropFirst().first != UInt8(ascii: " ")
     if isOption, let index = words.firstIndex(of: CommandTemplate.placeholder), !endsOptions(index)
@@ -119,10 +120,10 @@ struct CommandTemplate: Hashable, Sendable {
     return missing <= 0
   }
 
-  /// `-c`, `-lc`, `-e`, `--command` and their like.
+  /// `-c`, `-lc`, `-e`, `--command` and similar options.
   private static func isScriptOption(_ word: String) -> Bool {
     guard word.hasPrefix("-"), let last = word.last else { return false }
-    // Some programs have long options behind one hyphen, in capitals too.
+    // Some programs have long options after one hyphen, also in capitals.
     if scriptNames.contains(String(word.drop { $0 == "-" }).lowercased()) { return true }
     guard !word.hasPrefix("--") else { return false }
     return "ceErS".contains(last) && word.dropFirst().allSatisfy(\.isLetter)
@@ -175,7 +176,7 @@ struct CommandTemplate: Hashable, Sendable {
     "timeout", "tini", "torsocks", "toybox", "unbuffer", "unshare", "uv", "uvx", "valgrind",
     "wish", "xonsh", "xvfb-run", "yarn", "yash", "zsh",
   ]
-  /// Of them, those that run a later operand: behind a user, a file, or a verb and a container.
+  /// Those of them that run a later operand: after a user, a file, or a verb and a container.
   private static let operands: [String: Int] = [
     "apptainer": 3, "asdf": 2, "bwrap": 3, "chroot": 2, "conda": 2, "direnv": 3, "distrobox": 2,
     "docker": 3, "faketime": 2, "flatpak": 2, "flock": 2, "gosu": 2, "guix": 2, "kubectl": 3,

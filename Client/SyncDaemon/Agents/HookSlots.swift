@@ -5,11 +5,11 @@ import Synchronization
 /// hook waits for the next prompt, or at work on a prompt of the queue.
 final class HookSlots: Sendable {
   private struct Slot {
-    /// A hook that waits for a prompt, by number, so that a late end does not meet a later one.
+    /// A hook that waits for a prompt, by number, so that a late end does not affect a later hook.
     var waiting: (number: UInt64, prompt: AsyncStream<String>.Continuation)?
-    /// The turn that was given out and has not ended.
+    /// The turn that was handed out and has not ended.
     var turn: AsyncStream<TurnResult>.Continuation?
-    /// When it was given out, in clock ticks since the system began.
+    /// When it was handed out, in clock ticks since the system's start.
     var givenAt: UInt64 = 0
     /// When the latest end of a turn was first reported, on the same clock.
     var stoppedAt: UInt64 = 0
@@ -33,7 +33,7 @@ final class HookSlots: Sendable {
     var slots: [SessionID: Slot] = [:]
     var lastNumber: UInt64 = 0
 
-    /// - Returns: whether there is a place.
+    /// - Returns: whether a place is free.
     mutating func makePlace(for session: SessionID) -> Bool {
       guard slots[session] == nil, slots.count >= HookSlots.slotsMax else { return true }
       guard let idle = slots.first(where: { $0.value.isIdle })?.key else { return false }
@@ -42,7 +42,7 @@ final class HookSlots: Sendable {
     }
   }
 
-  /// Sessions that may have a slot at once; more get no prompts.
+  /// The maximum number of sessions with a slot; further ones get no prompts.
   static let slotsMax = 1_000
 
   private let state = Mutex(State())
@@ -51,7 +51,7 @@ final class HookSlots: Sendable {
   struct Stop: Sendable {
     /// Whether a hook began the turn that ends; nil if the agent does not report it.
     var followsBlock: Bool?
-    /// When the hook began, in clock ticks since the system did.
+    /// When the hook began, in clock ticks since the system's start.
     var hookStart: UInt64?
     /// The agent ignores hooks after this many blocks in a row; nil if there is no limit.
     var blocksMax: Int?
@@ -63,9 +63,9 @@ final class HookSlots: Sendable {
   struct StopOutcome: Sendable {
     /// Another hook reported this end of the turn already, and its prompt is at work.
     var isRepeated = false
-    /// Whether the end was that of a turn that was given out.
+    /// Whether the end was that of a turn that was handed out.
     var endedTurn = false
-    /// The stream of the next prompt, and the number to stop waiting with.
+    /// The stream of the next prompt, and the number with which to stop waiting.
     var slot: (number: UInt64, prompts: AsyncStream<String>)?
   }
 
@@ -116,7 +116,7 @@ final class HookSlots: Sendable {
     return outcome
   }
 
-  /// Its person typed a prompt.
+  /// Its user typed a prompt.
   func prompted(_ session: SessionID, with result: TurnResult) {
     state.withLock { state in
       if state.makePlace(for: session) { state.slots[session, default: Slot()].blocks = 0 }
@@ -134,7 +134,7 @@ final class HookSlots: Sendable {
     state.withLock { $0.slots[session]?.waiting != nil }
   }
 
-  /// The hook waits no longer.
+  /// The hook no longer waits.
   ///
   /// - Returns: false if its prompt is on its way already.
   func close(_ session: SessionID, number: UInt64) -> Bool {
@@ -165,7 +165,7 @@ final class HookSlots: Sendable {
     return ends
   }
 
-  /// The turn that was given out ended.
+  /// The turn that was handed out has ended.
   ///
   /// - Returns: whether there was one.
   @discardableResult
@@ -180,7 +180,8 @@ final class HookSlots: Sendable {
   }
 }
 
-/// An agent that a person works with: it gets prompts from its Stop hook, one at the end of each turn.
+/// An agent that a user works with: it gets prompts from its Stop hook, one at the end of each
+/// turn.
 struct LiveAgent: Agent {
   var slots: HookSlots
 
@@ -207,7 +208,7 @@ struct LiveAgent: Agent {
         for await result in ends { return result }
         return nil
       }
-      // If a wrapper of the hook was taken for the agent, it has ended already.
+      // If a wrapper of the hook was mistaken for the agent, it has ended already.
       if let process, process.isAlive {
         group.addTask { await gone(process) }
       }
@@ -222,7 +223,7 @@ struct LiveAgent: Agent {
     slots.end(turn.session, with: .died(""))
     return .died("The agent continues at its own prompt; Cospool no longer waits for it.")
   }
-  /// Between two looks at the agent's process.
+  /// The time between two checks of the agent's process.
   static let watchPeriod = Duration.seconds(2)
 
   /// Waits for the end of a process: a killed process reports nothing.

@@ -4,12 +4,13 @@ import Synchronization
 /// Which of the agents in a conversation ask at its prompt, as reported by the hooks of agents that
 /// users work with.
 ///
-/// An agent has agents of its own, which work side by side with it and with each other. The work of
-/// one shows nothing about the requests of another.
+/// An agent has subagents, which work in parallel with it and with each other. The work of one does
+/// not show anything about the requests of another.
 final class HookedAgents: Sendable {
   /// A request at the agent's own prompt.
   private struct Asking: Hashable {
-    /// The agent that asks, as the main one names it; empty for the main one, nil if it is unknown.
+    /// The asking agent, under the main one's name for it; empty for the main one, nil if it is
+    /// unknown.
     var agent: String?
     /// The tool's name; nil if it is unknown.
     var tool: String?

@@ -10,10 +10,10 @@ enum OrphanedAgents {
   /// ended meanwhile: without a daemon they are not stopped earlier.
   static let grace = Duration.milliseconds(LeaseTimes.stopGraceMilliseconds)
 
-  /// How long killed processes may take to disappear. One that hangs in the system may never
-  /// disappear, and does nothing when it returns.
+  /// How long killed processes may take to disappear. A process that hangs in the system may never
+  /// disappear, but does nothing when it returns.
   static let killLimit = Duration.seconds(2)
-  /// Between two looks.
+  /// The time between two checks.
   private static let period = Duration.milliseconds(100)
 
   /// Ends the processes that still work on these attempts, and all processes that they started.
@@ -40,7 +40,7 @@ enum OrphanedAgents {
   /// where no signal to its process group reaches them (Claude Code's do:
   /// anthropics/claude-code#94469).
   ///
-  /// - Parameter grace: between SIGTERM and SIGKILL.
+  /// - Parameter grace: the time between SIGTERM and SIGKILL.
   static func end(_ turn: AgentTurn, grace: Duration) async {
     let marks = Marks(
       message: turn.message, attempt: turn.attempt, dataDirectory: turn.dataDirectory)
@@ -62,7 +62,7 @@ enum OrphanedAgents {
       let isLate = ContinuousClock.now >= killTime
       for (message, process) in alive {
         if messages.insert(message).inserted { found(message) }
-        // Once: many programs take a second one as an order to break off.
+        // It is sent once: many programs treat a second one as an order to abort.
         let isFirst = asked.insert(process).inserted
         if isLate || isFirst { kill(process, isLate ? SIGKILL : SIGTERM) }
       }

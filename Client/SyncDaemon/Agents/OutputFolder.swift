@@ -9,7 +9,7 @@ struct OutputFolder: Sendable {
   /// The maximum number of bytes kept of one attempt. The beginning is dropped, since the end shows
   /// the result.
   static let attemptBytesMax = 1 << 20
-  /// Attempts kept; the oldest go first.
+  /// The number of attempts that are kept; the oldest are removed first.
   static let attemptsMax = 500
 
   let path: String
@@ -42,8 +42,8 @@ struct OutputFolder: Sendable {
     OutputWriter(folder: path, name: "\(message)-\(attempt).log")
   }
 
-  /// The files of each attempt, by its name: the newer half, the older one, and the mark that more was
-  /// written. Each may be there without the others.
+  /// The files of each attempt, by its name: the newer half, the older one, and the mark that more
+  /// was written. Each may exist without the others.
   private func files() -> [String: [String]] {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
     return Dictionary(grouping: names.filter { $0.contains(".log") }) { name in

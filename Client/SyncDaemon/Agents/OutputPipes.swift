@@ -5,11 +5,11 @@ import SystemPackage
 /// The two pipes that an agent's process writes to, read by a thread of their own, which lives as
 /// long as they do.
 ///
-/// Dispatch sources would save the thread. On Linux libdispatch reads freed memory now and then when
-/// the source of a pipe is cancelled while its other end hangs up, and that is how every turn ends:
-/// a daemon died about once in four thousand turns.
+/// Dispatch sources would save the thread. On Linux, libdispatch sometimes reads freed memory when
+/// the source of a pipe is cancelled while its other end hangs up. Every turn ends like that, and a
+/// daemon died about once in four thousand turns.
 final class OutputPipes: Sendable {
-  /// Which of the two a piece came from.
+  /// The pipe from which a piece came.
   enum Stream: Sendable { case output, errors }
 
   /// The ends for the process.
@@ -29,7 +29,7 @@ final class OutputPipes: Sendable {
 
   /// The largest piece, in bytes.
   private static let pieceSize = 65_536
-  /// How often a pipe is read after the deadline: all that its largest buffer holds, 1 MiB.
+  /// How often a pipe is read after the deadline: enough for its largest buffer, 1 MiB.
   private static let lastPieces = 16
 
   private let readers: [(end: FileDescriptor, stream: Stream)]
@@ -77,8 +77,8 @@ final class OutputPipes: Sendable {
     }
   }
 
-  /// Waits until no process can write any more, at most for `limit`; then the bytes in the pipes
-  /// are read, and none after them. Call it once, whether or not the pipes were read.
+  /// Waits until no process can write, at most for `limit`; then the bytes in the pipes are read,
+  /// and none after them. Call it once, whether or not the pipes were read.
   func finish(within limit: Duration) async {
     if let ends = takeWriters() { Self.close(ends.output, ends.errors) }
     guard state.withLock({ $0.isReading }) else {
@@ -86,7 +86,7 @@ final class OutputPipes: Sendable {
       return
     }
     state.withLock { $0.deadline = .now + limit }
-    // A full pipe wakes as well.
+    // A full pipe wakes the thread, too.
     _ = try? wake.writer.writeAll([0])
     await withCheckedContinuation { continuation in
       let isOver = state.withLock { state in
@@ -158,17 +158,17 @@ final class OutputPipes: Sendable {
 
   private static func pipe() throws -> (reader: FileDescriptor, writer: FileDescriptor) {
     let (reader, writer) = try FileDescriptor.pipe()
-    // Agents that are started meanwhile must not hold an end of it.
+    // Agents that are started meanwhile must not inherit an end of it.
     for end in [reader, writer] { _ = fcntl(end.rawValue, F_SETFD, FD_CLOEXEC) }
     return (reader, writer)
   }
 
   private static func close(_ ends: FileDescriptor...) {
-    // A descriptor that does not close cannot be helped.
+    // A descriptor that cannot be closed is left.
     for end in ends { try? end.close() }
   }
 
-  /// Foundation's threads do not say when there is none left.
+  /// Foundation's threads do not report when none is left.
   private static func startThread(_ body: @escaping @Sendable () -> Void) throws {
     final class Work: Sendable {
       let body: @Sendable () -> Void

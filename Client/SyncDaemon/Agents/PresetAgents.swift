@@ -15,7 +15,7 @@ enum PresetAgents {
       commandLine: { turn in
         var words = program + ["-p", "--output-format", "stream-json", "--verbose"]
         if let id = turn.resumed { words += ["--resume", id] }
-        // It reads nothing outside its folders without permission.
+        // Without permission, it reads nothing outside its folders.
         if let folder = turn.files?.folder { words += ["--add-dir", folder] }
         return AgentCommandLine(words: words, input: turn.promptWithFiles)
       },
@@ -34,7 +34,7 @@ enum PresetAgents {
       commandLine: { turn in
         var words = program + ["--json"]
         if let id = turn.resumed { words += ["resume", id] }
-        // The hyphen has it read the prompt from standard input.
+        // The hyphen makes it read the prompt from standard input.
         return AgentCommandLine(words: words + ["-"], input: turn.promptWithFiles)
       },
       reader: { _ in CodexReader() },
@@ -65,7 +65,7 @@ enum PresetAgents {
 }
 
 extension AgentTurn {
-  /// The conversation to go on with; an id that looks like an option is none.
+  /// The conversation to continue; an id that looks like an option is ignored.
   var resumed: String? {
     guard let conversation, !conversation.isEmpty, !conversation.hasPrefix("-") else { return nil }
     return conversation

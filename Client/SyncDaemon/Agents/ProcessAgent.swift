@@ -19,16 +19,17 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
   /// Whether its standard output does not show why it failed: then the last line of standard error
   /// does.
   var isPlain = false
-  /// Its standard input, for the turn's whole time; nil is the command line's input. Whoever calls it
+  /// Its standard input, for the turn's whole time; nil is the command line's input. The caller
   /// closes the descriptor.
   var openInput: (@Sendable () throws -> FileDescriptor)?
-  /// Whether the reader keeps what it writes to standard output for the log.
+  /// Whether the reader keeps its standard output for the log.
   var isLoggedByReader = false
-  /// Whether its last words on standard error say that the conversation to go on with is not there.
+  /// Whether its last output on standard error shows that the conversation to continue does not
+  /// exist.
   var saysLost: @Sendable (String) -> Bool = { _ in false }
-  /// After so long the process is stopped; nil lets it take as long as it wants.
+  /// The time after which the process is stopped; nil means no limit.
   var timeoutSeconds: Int?
-  /// Between SIGTERM and SIGKILL.
+  /// The time between SIGTERM and SIGKILL.
   var stopGrace = Duration.milliseconds(LeaseTimes.stopGraceMilliseconds)
   /// The control groups of turns, if there are any.
   var groups = AttemptGroups.own
@@ -54,7 +55,7 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
         for event in state.withLock({ $0.received(bytes) }) { report(.said(event)) }
       }
     } catch let fault as PromptFault {
-      // Another try would not help: a failure of a turn that began.
+      // Another attempt would not help: a failure of a turn that began.
       report(.started)
       return .failed("\(fault)")
     } catch {
@@ -63,16 +64,16 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
     let group = groups?.make(of: turn.message, attempt: turn.attempt)
     let outcome = await ended(line, turn, pipes, in: group, report)
     if outcome.isCut || Task.isCancelled {
-      // A task of its own: this one may be cancelled, and could not wait.
+      // It is a task of its own, because this one may be cancelled and could not wait.
       await Task {
-        // The agent itself had its time.
+        // The agent itself had time to end.
         let grace = min(stopGrace, .milliseconds(LeaseTimes.leftGraceMilliseconds))
         await OrphanedAgents.end(turn, grace: grace)
         await group?.end(within: OrphanedAgents.killLimit)
       }.value
     }
     if let group { groups?.remove(group) }
-    // Whatever the process left behind and still holds a pipe must not keep the turn open.
+    // A process that was left behind and still holds a pipe must not keep the turn open.
     await pipes.finish(within: .seconds(1))
     switch outcome {
     case .ended(let end):
@@ -114,7 +115,7 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
     case (.succeeded(let summary), _):
       .succeeded(summary: summary)
     case (.tryLater(let reason, let until), .exited):
-      // A command asks for it itself, and has no conversation.
+      // A command requests it itself, and has no conversation.
       .tryingLater(until: until, reason: reason, attempt: isPlain ? 1 : attempt)
     // Another program or a user ended it: its work until then is unknown, whatever it wrote last.
     case (.failed(let reason), .signalled), (.tryLater(let reason, _), .signalled):
@@ -127,11 +128,11 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
   enum Outcome: Hashable, Sendable {
     case ended(ProcessEnd)
     case timedOut(seconds: Int)
-    /// It ran, and how it ended is not known.
+    /// It ran, and its outcome is unknown.
     case lost(String)
     case notStarted(String)
 
-    /// Whether something other than this daemon ended it, which could not end its tools, too.
+    /// Whether something other than this daemon ended it, so that its tools may still run.
     var isCut: Bool {
       switch self {
       case .ended(.signalled), .timedOut, .lost: true
@@ -192,9 +193,9 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
         ? FilePath(program)
         : try await Executable.name(program).resolveExecutablePath(in: environment)
       let input = try openInput?() ?? PromptFile.descriptor(holding: line.input)
-      // Subprocess would start it, cancelled or not.
+      // Subprocess would start it even if cancelled.
       guard !Task.isCancelled, let ends = pipes.takeWriters() else {
-        // A descriptor that does not close cannot be helped.
+        // A descriptor that cannot be closed is left.
         try? input.close()
         return .notStarted("the agent was stopped")
       }
@@ -239,8 +240,8 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
     return .inherit.updating(values)
   }
 
-  /// The meaning of an error that came instead of the process's end. If a process was started, its
-  /// agent may have done anything; only if none was, another attempt is safe.
+  /// The meaning of an error in place of the process's end. If a process was started, its agent may
+  /// have done anything. Another attempt is safe only if none was started.
   static func outcome(of error: any Error, program: String, started: Bool) -> Outcome {
     let reason = "\(program): \(error)"
     return started ? .lost("cannot wait for \(reason)") : .notStarted(reason)

@@ -1,7 +1,7 @@
 import Foundation
 
 /// The folder that an agent works in. It is never the one in which the daemon happened to be
-/// started: an agent that may edit would change files that no user meant.
+/// started: an agent that may edit would change the wrong files.
 struct ProjectFolder: Hashable, Sendable {
   var path: String
 
@@ -21,7 +21,7 @@ struct ProjectFolder: Hashable, Sendable {
     }
   }
 
-  /// A session's project is outside of the folders that this device's person allows.
+  /// A session's project is outside of the folders that this device's user allows.
   struct NotAllowed: Error, Hashable, CustomStringConvertible {
     var path: String
 
@@ -56,7 +56,7 @@ struct ProjectFolder: Hashable, Sendable {
   /// - Throws: `Missing` if a project is named and is not a folder here.
   static func here(_ project: String?, otherwise: String) throws(Missing) -> ProjectFolder {
     guard let project, !project.isEmpty else { return ProjectFolder(path: otherwise) }
-    // By HOME, as shells have it; Foundation asks the table of users.
+    // From HOME, like shells; Foundation would use the table of users.
     let path =
       project == "~" || project.hasPrefix("~/")
       ? otherwise + project.dropFirst() : (project as NSString).expandingTildeInPath

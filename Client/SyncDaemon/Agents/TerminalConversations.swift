@@ -11,7 +11,7 @@ import Synchronization
 /// session has the first id as its own, and the store keeps the latest one. A conversation that the
 /// agent resumes elsewhere is found by its id.
 final class TerminalConversations: Sendable {
-  /// A conversation that ended for another one, which its agent is about to start.
+  /// A conversation that ended because its agent is about to start another one.
   private struct Handover {
     var session: SessionID
     var folder: String?
@@ -20,7 +20,7 @@ final class TerminalConversations: Sendable {
   }
 
   private struct State {
-    /// Set once the store was read.
+    /// Set after the store was read.
     var isLoaded = false
     /// By the agent's id.
     var sessions: [String: SessionID] = [:]
@@ -32,7 +32,7 @@ final class TerminalConversations: Sendable {
   /// The names in the store, beside those of agents, under which it keeps these data.
   private static let name = AgentKind.hooks.rawValue
   private static let endedName = "hooks.ended"
-  /// An agent starts the next conversation within so long.
+  /// The time within which an agent starts the next conversation.
   private static let handoverLimit = Duration.seconds(60)
   private static let handoversMax = 100
 
@@ -43,7 +43,7 @@ final class TerminalConversations: Sendable {
     self.client = client
   }
 
-  /// The session of a conversation; takes in its beginning or end.
+  /// The session of a conversation; records its beginning or end.
   func session(
     of conversation: String, _ request: ConversationRequest
   ) async throws -> SessionID {
@@ -70,7 +70,7 @@ final class TerminalConversations: Sendable {
     return state.withLock(\.ended)
   }
 
-  /// A conversation's session has its id, unless another one is known.
+  /// A conversation's session has the conversation's id, unless a different session is known.
   private func known(_ own: SessionID) -> SessionID {
     guard let session = state.withLock({ $0.sessions[own.rawValue] }), exists(session) else {
       return own

@@ -14,13 +14,13 @@ struct CallingAgent: Hashable, Sendable {
 /// The running turns, by the tokens of their processes. With a token they may request what agents
 /// may have (`Route.agentAccess`), and no more.
 final class TurnAccess: Sendable {
-  /// The socket for requests with a token, and for no others.
+  /// The socket only for requests with a token.
   let socket: String
-  /// As the environment of the processes that the daemon starts has it.
+  /// In the form that is in the environment of the processes that the daemon starts.
   let dataDirectory: String
   /// The traces that show that an agent started this daemon; empty if a user or the system did.
   let ownTraces = TurnTrace.all(of: getpid())
-  /// The processes above this daemon. They belong to the person who uses it.
+  /// The processes above this daemon. They belong to the user of the device.
   private let ownLine = Set(
     CallingProcess(id: getppid(), user: geteuid()).lineage()?.map(\.id) ?? [])
   private let turns = Mutex<[String: CallingAgent]>([:])
@@ -52,7 +52,7 @@ final class TurnAccess: Sendable {
     }
   }
 
-  /// Notes a command that its person set, until `noteCommandEnded`.
+  /// Records a command that its user set, until `noteCommandEnded`.
   func noteCommand(_ process: pid_t) { commands.withLock { _ = $0.insert(process) } }
 
   func noteCommandEnded(_ process: pid_t) { commands.withLock { _ = $0.remove(process) } }
@@ -69,7 +69,7 @@ final class TurnAccess: Sendable {
     return isBelowAnother ? .agentOfAnotherDaemon : nil
   }
 
-  /// The program that starts agents, as the system names its processes.
+  /// The system's name for processes of the program that starts agents.
   private static let daemonName = "cospoold"
 
   /// Whether a trace is of a turn that this daemon began, or one before it with the same data directory.

@@ -2,7 +2,7 @@ import Foundation
 import LocalAPI
 import QueueModel
 
-/// The files of a message, as its agent finds them on disk while it works.
+/// The files of a message, in the form in which its agent finds them on disk while it works.
 struct TurnFiles: Hashable, Sendable {
   struct File: Hashable, Sendable {
     var attachment: Attachment
@@ -10,7 +10,7 @@ struct TurnFiles: Hashable, Sendable {
     var path: String
   }
 
-  /// Holds only these files; absolute.
+  /// The folder with only these files; absolute.
   var folder: String
   var files: [File]
 }
@@ -35,7 +35,7 @@ struct TurnFolders: Sendable {
 
   /// Writes the files of an attempt.
   ///
-  /// - Parameter bytes: those of a file.
+  /// - Parameter bytes: returns the bytes of a file.
   /// - Returns: nil if there are none.
   func write(
     _ attachments: [Attachment], of message: MessageID, attempt: UInt16,
@@ -56,13 +56,13 @@ struct TurnFolders: Sendable {
     return TurnFiles(folder: folder, files: files)
   }
 
-  /// A name for each file; of those with one name all but the first have their hash's beginning
-  /// before it.
+  /// A name for each file. If several have the same name, all but the first begin with the
+  /// beginning of their hash.
   static func names(of attachments: [Attachment]) -> [String] {
     var taken: Set<String> = []
     return attachments.map { attachment in
       var name = attachment.name
-      // Some file systems take names for one that differ in case alone.
+      // Some file systems treat names that differ only in case as equal.
       if !taken.insert(name.lowercased()).inserted {
         // A name has 255 bytes at most, and its end shows the type.
         let end = String(String.UnicodeScalarView(name.unicodeScalars.suffix(50)))
@@ -75,17 +75,17 @@ struct TurnFolders: Sendable {
 
   // MARK: - The journal of prompts
 
-  /// Notes that an attempt's agent begins to run and has no prompt yet. Where that cannot be noted,
-  /// the attempt counts as one that may have its prompt.
+  /// Records that an attempt's agent begins to run and has no prompt yet. If that cannot be
+  /// recorded, the attempt counts as one whose agent may have the prompt.
   func noteUnsent(_ message: MessageID, attempt: UInt16) {
     try? FileManager.default.createDirectory(
       atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     _ = FileManager.default.createFile(atPath: unsent(message, attempt), contents: nil)
   }
 
-  /// Takes that note away, on the disk too: the prompt may go then.
+  /// Removes that note, also from the disk; then the prompt may be sent.
   ///
-  /// - Throws: where the note would come back after a power failure: the prompt must not go.
+  /// - Throws: if the note would come back after a power failure; then the prompt must not be sent.
   func noteSending(_ message: MessageID, attempt: UInt16) throws {
     guard unlink(unsent(message, attempt)) == 0 else {
       if errno == ENOENT { return }
@@ -111,7 +111,7 @@ struct TurnFolders: Sendable {
     "\(path)/\(message)-\(attempt)"
   }
 
-  /// A file that cannot be laid there.
+  /// A file that cannot be written there.
   private struct Unwritable: Error, CustomStringConvertible {
     var path: String
     var reason: String

@@ -1,7 +1,7 @@
 import QueueModel
 import Synchronization
 
-/// The turns that run, by their sessions.
+/// The running turns, by their sessions.
 final class TurnTable: Sendable {
   private struct Turn {
     var attempt: UInt16

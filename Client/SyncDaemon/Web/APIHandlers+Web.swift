@@ -5,9 +5,9 @@ import NIOCore
 import SyncClient
 
 extension APIHandlers {
-  // MARK: - The page, and who may use it
+  // MARK: - The page and its browsers
 
-  /// The routes as the page's listener has them: behind the gate, with the page's files.
+  /// The routes of the page's listener: behind the access check, with the page's files.
   func webRouter() -> Router<Context> {
     let client = client
     let router = Router(context: Context.self)
@@ -64,7 +64,7 @@ extension APIHandlers {
       let named = try parameter("key", of: context)
       let revoked = try web.keys.revoke(named)
       guard !revoked.browsers.isEmpty else { throw APIProblem.noBrowser(named) }
-      // The one that asks still gets its answer; its key is worth nothing any more.
+      // The browser that asks still gets its answer, but its key no longer counts.
       web.cutOff(revoked.browsers, except: ObjectIdentifier(context.channel))
       var answer = webAnswer(context)
       if !revoked.codes.isEmpty {

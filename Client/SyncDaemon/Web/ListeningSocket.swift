@@ -4,12 +4,12 @@ import SyncClient
 
 /// A socket that listens where the page is served.
 enum ListeningSocket {
-  /// Connections that may wait until they are accepted.
+  /// The number of connections that may wait until they are accepted.
   private static let backlog: Int32 = 128
 
   /// A fresh one.
   ///
-  /// - Throws: `IOError`, as the page's listener says it.
+  /// - Throws: `IOError`, like the page's listener.
   static func open(at address: WebAddress) throws -> Int32 {
     let place = try SocketAddress(ipAddress: address.host, port: address.port)
     let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
@@ -37,7 +37,7 @@ enum ListeningSocket {
     let result = withUnsafeMutablePointer(to: &found) {
       $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) }
     }
-    // Both are as the system writes them: family, port, address, and zeros.
+    // Both have the system's layout: family, port, address, and zeros.
     return result == 0
       && withUnsafeBytes(of: found) { found in
         place.withSockAddr { wanted, count in

@@ -6,7 +6,7 @@ struct QRCode: Equatable {
   /// Rows of modules from the top, true for dark, without the light margin of four modules around.
   private(set) var rows: [[Bool]]
 
-  /// The rows as the local API gives them, 1 for dark.
+  /// The rows in the local API's form, 1 for dark.
   var text: [String] { rows.map { row in String(row.map { $0 ? "1" : "0" }) } }
 
   /// - Returns: nil if the text is longer than `bytesMax` bytes.
@@ -18,12 +18,12 @@ struct QRCode: Equatable {
     }
     let layout = Layout(version: version)
     let codewords = QRCode.interleaved(QRCode.data(bytes, in: layout), in: layout)
-    // The mask that looks least like something else to a reader.
+    // The mask that is the easiest to read.
     let drawings = (0..<8).map { Drawing(codewords, mask: $0, in: layout) }
     rows = drawings.min { $0.penalty < $1.penalty }?.rows ?? []
   }
 
-  /// Behind four bits of mode and those of the length.
+  /// After four bits of mode and those of the length.
   private static func capacity(of version: Int) -> Int {
     Layout(version: version).dataCount - (version < 10 ? 2 : 3)
   }
@@ -99,7 +99,7 @@ extension QRCode {
       return [6] + (0..<count - 1).map { size - 7 - $0 * step }.reversed()
     }
 
-    /// Modules that are left for codewords, in bytes.
+    /// The space that is left for codewords, in bytes.
     var codewordCount: Int {
       // Finders with separators and formats; timing; then alignments, and versions from 7 on.
       var modules = size * size - 3 * 64 - 2 * 15 - 1 - 2 * (size - 16)
@@ -125,7 +125,7 @@ extension QRCode {
 
     /// The remainder of data · xⁿ by (x − 1)(x − 2) … (x − 2ⁿ⁻¹): the Reed-Solomon code (7.5.2).
     static func correction(of data: ArraySlice<UInt8>, count: Int) -> [UInt8] {
-      // The highest coefficient, which is 1, is left out.
+      // The highest coefficient, which is 1, is omitted.
       var generator = [UInt8](repeating: 0, count: count)
       generator[count - 1] = 1
       var root: UInt8 = 1
@@ -149,7 +149,7 @@ extension QRCode {
   /// Patterns, codewords and a mask as modules.
   struct Drawing {
     private(set) var rows: [[Bool]]
-    /// Modules that belong to no codeword, and so are not masked.
+    /// Modules that belong to no codeword, and therefore are not masked.
     private var isFixed: [[Bool]]
     private let size: Int
 
@@ -244,7 +244,7 @@ extension QRCode {
     private mutating func drawCodewords(_ codewords: [UInt8], mask: Int) {
       var index = 0
       var isUpward = true
-      // The timing pattern's column is left out.
+      // The timing pattern's column is skipped.
       for right in stride(from: size - 1, to: 0, by: -2).map({ $0 <= 6 ? $0 - 1 : $0 }) {
         for step in 0..<size {
           let row = isUpward ? size - 1 - step : step
@@ -274,7 +274,8 @@ extension QRCode {
       }
     }
 
-    /// How hard it is to read (7.8.3): long runs, blocks, what looks like a finder, too dark or too light.
+    /// How hard it is to read (7.8.3): long runs, blocks, patterns that look like a finder, too
+    /// dark or too light.
     var penalty: Int {
       let columns = rows.indices.map { column in rows.map { $0[column] } }
       var total = (rows + columns).reduce(0) { $0 + Drawing.penalty(of: $1) }

@@ -7,13 +7,13 @@ import SyncClient
 /// Runs before every route of the page's listener, and checks whether the request is from the page
 /// itself, and has a browser's key.
 ///
-/// Any website may send requests to this machine, and a name of its own may lead here. So only
-/// fields that browsers write and pages cannot change count: Host, Origin and the Sec-Fetch fields.
+/// Any website may send requests to this machine, and its own name may lead here. So only fields
+/// that browsers write and pages cannot change count: Host, Origin and the Sec-Fetch fields.
 struct WebAccessMiddleware: RouterMiddleware {
   typealias Context = APIHandlers.Context
 
   var listener: WebListener
-  /// The present, in milliseconds since 1970.
+  /// The present time, in milliseconds since 1970.
   var now: @Sendable () -> Int64
 
   /// The parts of a request that the rules look at.
@@ -28,13 +28,13 @@ struct WebAccessMiddleware: RouterMiddleware {
 
     func field(_ name: String) -> String? { fields[name]?.first }
 
-    /// Everything but the files, however it is written: a path may be written in several ways.
+    /// Every path except the files, in any spelling: a path may be written in several ways.
     var isOfAPI: Bool { !WebPage.paths.contains(path) }
 
     var writes: Bool { method != "GET" }
   }
 
-  /// One rule: who breaks it is refused with its words.
+  /// One rule: a request that breaks it is refused with its text.
   struct Rule: Sendable {
     var code: String
     var message: String
@@ -42,9 +42,9 @@ struct WebAccessMiddleware: RouterMiddleware {
     var isBroken: @Sendable (Question) -> Bool
   }
 
-  /// In this order, before any route and before the key.
+  /// The rules, in this order, before any route and before the key.
   static let rules: [Rule] = [
-    // Another name that leads here has another owner, and so do its pages.
+    // Another name that leads here has a different owner, like its pages.
     Rule(
       code: "foreignHost",
       message: "Open the page at the address that cospool web prints.",
@@ -63,7 +63,7 @@ struct WebAccessMiddleware: RouterMiddleware {
     Rule(code: "foreignSite", message: "Only the page itself can send this request.") { question in
       guard let site = question.fields["sec-fetch-site"] else { return false }
       if site == ["same-origin"] || (site == ["none"] && !question.isOfAPI) { return false }
-      // The page holds nothing without its key, so a link may lead to it.
+      // The page shows nothing without its key, so a link may lead to it.
       return
         !(question.path == "/" && question.field("sec-fetch-mode") == "navigate"
         && question.field("sec-fetch-dest") == "document")
@@ -161,7 +161,7 @@ struct WebHeaders: RouterMiddleware {
     ("Cross-Origin-Resource-Policy", "same-origin"),
     ("Permissions-Policy", "geolocation=(), microphone=(), payment=()"),
     ("Cache-Control", "no-store"),
-    // A browser keeps connections that it may need again: a few pages would take all there are.
+    // A browser keeps connections that it may need again: a few pages would take all of them.
     ("Connection", "close"),
   ]
 

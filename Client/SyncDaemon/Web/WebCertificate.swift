@@ -3,8 +3,8 @@ import Logging
 import NIOSSL
 import Synchronization
 
-/// The certificate of the page's listener. It is read again when its files were written again: a renewal
-/// needs no restart.
+/// The certificate of the page's listener. It is read again after its files were written again, so
+/// that a renewal needs no restart.
 final class WebCertificate: Sendable {
   /// The fault of the files, for users.
   struct Problem: Error, CustomStringConvertible {

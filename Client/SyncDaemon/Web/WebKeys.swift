@@ -6,9 +6,9 @@ import LocalAPI
 import Synchronization
 import SystemPackage
 
-/// Who may use the page: one-time tickets, and the keys that browsers got for them.
+/// Access to the page: one-time tickets, and the keys that browsers got for them.
 ///
-/// A ticket lives in memory alone. Of a key only its hash is kept, in `browsers.json` in the data
+/// A ticket exists only in memory. Only the hash of a key is kept, in `browsers.json` in the data
 /// directory; the key itself is in the browser's storage.
 final class WebKeys: Sendable {
   static let fileName = "browsers.json"
@@ -17,10 +17,10 @@ final class WebKeys: Sendable {
   static let ticketMilliseconds: Int64 = 60_000
   /// A browser that was not used for this time needs a new ticket.
   static let keyMilliseconds: Int64 = 30 * 86_400_000
-  /// The time of the last use is written so often at most.
+  /// The minimum time between two writes of the last use.
   static let usePrecision: Int64 = 3_600_000
   static let nameBytesMax = 64
-  /// Pairing codes that are noted of one browser.
+  /// The maximum number of pairing codes that are recorded for one browser.
   static let codesMax = 50
 
   /// One browser's entry.
@@ -40,7 +40,7 @@ final class WebKeys: Sendable {
     var expiresAt: Int64 { lastUsedAt + WebKeys.keyMilliseconds }
   }
 
-  /// A pairing code, by which a device may have come in that stays when its browser is revoked.
+  /// A pairing code. A device that was paired with it stays when the browser is revoked.
   struct Code: Codable, Equatable, Sendable {
     var role: String
     var createdAt: Int64
@@ -48,7 +48,7 @@ final class WebKeys: Sendable {
 
   private struct Content {
     var browsers: [Browser] = []
-    /// When each ticket ends, by the ticket's hash, and which browser asked for it.
+    /// When each ticket ends, and which browser requested it, by the ticket's hash.
     var tickets: [(hash: String, end: Int64, by: String?)] = []
   }
 
@@ -64,9 +64,9 @@ final class WebKeys: Sendable {
     content = Mutex(Content(browsers: browsers ?? []))
   }
 
-  /// A fresh ticket; if there are too many, the oldest ends.
+  /// A new ticket; if there are too many, the oldest one ends.
   ///
-  /// - Parameter browser: the browser that asks, if one does.
+  /// - Parameter browser: the browser that requests it, if any.
   func makeTicket(by browser: String? = nil, at now: Int64) -> (ticket: String, end: Int64) {
     let ticket = WebKeys.random(bytes: 16)
     let end = now + WebKeys.ticketMilliseconds
@@ -130,7 +130,7 @@ final class WebKeys: Sendable {
     }.sorted()
   }
 
-  /// Those that may come in, the one that was used last first.
+  /// The browsers with access, the most recently used first.
   func list(at now: Int64) -> [Browser] {
     content.withLock { content in
       content.browsers.filter { $0.expiresAt > now }
@@ -138,7 +138,7 @@ final class WebKeys: Sendable {
     }
   }
 
-  /// Notes that a browser made a pairing code; the oldest of too many is forgotten.
+  /// Records that a browser made a pairing code; if there are too many, the oldest is forgotten.
   func noteCode(role: String, by browser: String, at now: Int64) throws {
     try content.withLock { content in
       var browsers = content.browsers
@@ -192,7 +192,7 @@ final class WebKeys: Sendable {
           ?? browsers.first(where: { $0.name == named })
       else { return ([], []) }
       var ids = [first.id]
-      // The browsers that later ids in the list added are included, too.
+      // The list also includes the browsers that its later members added.
       var asked = 0
       while asked < ids.count {
         let more = content.browsers.filter { $0.by == ids[asked] && !ids.contains($0.id) }
@@ -213,7 +213,7 @@ final class WebKeys: Sendable {
     do {
       let data = try CanonicalJSON.data(browsers)
       unlink(part.string)
-      // Private from its first moment on, whatever file was there.
+      // Private from its first moment, whatever file was there before.
       let descriptor = try FileDescriptor.open(
         part, .writeOnly, options: [.create, .exclusiveCreate, .closeOnExec],
         permissions: [.ownerReadWrite])
@@ -236,7 +236,7 @@ final class WebKeys: Sendable {
     if plain.allSatisfy(\.isWhitespace) { plain = "browser" }
     let names = Set(browsers.map(\.name))
     guard names.contains(plain) else { return plain }
-    // As many names as there may be browsers: one of them is free.
+    // There are as many names as there may be browsers, so one of them is free.
     return (2...browsersMax + 1).lazy.map { "\(plain) \($0)" }.first { !names.contains($0) }
       ?? plain
   }
@@ -250,7 +250,7 @@ final class WebKeys: Sendable {
     return (0..<count).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
   }
 
-  /// As base64 with the letters that a URL takes.
+  /// As base64 with the letters that a URL allows.
   private static func random(bytes count: Int) -> String {
     Data(randomBytes(count)).base64EncodedString()
       .replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")

@@ -14,8 +14,8 @@ import Systemd
 ///
 /// It listens at the address of the setting `web`, as soon as that is set.
 final class WebListener: Sendable {
-  /// More connections than this wait to be accepted. A page holds one for events; strangers have theirs in
-  /// `WebPlaces`.
+  /// The number of connections that are served at once; further ones wait. A page holds one for
+  /// events; strangers have theirs in `WebPlaces`.
   static let connectionsMax = 128
   /// A client that connects and sends no request, or not the whole one, is closed after this time.
   static let idleSeconds: Int64 = 60
@@ -29,15 +29,15 @@ final class WebListener: Sendable {
   private struct State {
     /// The requested settings.
     var wanted: WebSettings?
-    /// How it does, with the port that it has.
+    /// It listens, with this port.
     var served: WebSettings?
-    /// Why it does not.
+    /// It does not listen, for this reason.
     var problem: String?
     var task: Task<Void, Never>?
     /// The latest change, for which the next one waits.
     var change: Task<Void, Never>?
     var isOver = false
-    /// Sockets that the service manager passed or keeps: this process has them as long.
+    /// Sockets that the service manager passed or keeps; this process keeps them open as well.
     var held: [Int32]
     /// Whether the service manager keeps one.
     var isKept: Bool
@@ -74,8 +74,9 @@ final class WebListener: Sendable {
   var origins: [String: String] {
     guard let served else { return [:] }
     var origins: [String: String] = [:]
-    // Not under `localhost` as well: another user's program may listen at the other loopback address on the same port.
-    // A page of that name would ask it, and it could pass on the daemon's proof.
+    // `localhost` is not allowed, too: another user's program may listen at the other loopback
+    // address on the same port. A page of that name would ask it, and it could pass on the daemon's
+    // proof.
     if served.address.isLoopback { origins["\(served.address)"] = "http://\(served.address)" }
     if let origin = served.elsewhere { origins[origin.authority] = "\(origin)" }
     return origins
@@ -86,9 +87,9 @@ final class WebListener: Sendable {
 
   // MARK: - Listening
 
-  /// Listens only there from now on; the task ends when it does, or cannot.
+  /// From now on, listens only there; the task ends when it listens, or fails.
   ///
-  /// A request that came over this listener must not wait for it: it ends with the listener.
+  /// A request over this listener must not wait for it, because it ends with the listener.
   @discardableResult
   func follow(_ wanted: WebSettings?, api: APIHandlers) -> Task<Void, Never> {
     state.withLock { state in
@@ -102,7 +103,7 @@ final class WebListener: Sendable {
     }
   }
 
-  /// Ends for good.
+  /// Ends permanently.
   func end() async {
     state.withLock { $0.isOver = true }
     await stop()
@@ -129,7 +130,7 @@ final class WebListener: Sendable {
     let task = Task(executorPreference: executor) {
       do {
         try await server.run(on: try self.socket(at: wanted.address)) { port in
-          // Set before the first request is read: it may have waited for the daemon.
+          // Set before the first request is read, which may have waited for the daemon.
           self.state.withLock { state in
             (state.problem, state.served) = (nil, wanted)
             state.served?.address.port = port
@@ -190,7 +191,7 @@ final class WebListener: Sendable {
     return copy
   }
 
-  /// Closes what is held, and has the service manager keep nothing.
+  /// Closes the held socket, and removes it from the service manager.
   private func giveUpSockets() {
     let (held, wasKept) = state.withLock { state in
       defer { (state.held, state.isKept) = ([], false) }
@@ -218,9 +219,9 @@ final class WebListener: Sendable {
       group: executor.group, logger: quiet)
   }
 
-  // MARK: - Who is connected
+  // MARK: - Connections
 
-  /// Remembers that a connection is a browser's.
+  /// Records that a connection belongs to a browser.
   func note(_ channel: any Channel, of browser: String) {
     places.knows(channel)
     let id = ObjectIdentifier(channel)
@@ -236,7 +237,7 @@ final class WebListener: Sendable {
     }
   }
 
-  /// Cuts off browsers whose keys are no longer valid, even while they read.
+  /// Disconnects browsers whose keys are no longer valid, even while they read.
   func cutOff(_ browsers: [String], except spared: ObjectIdentifier?) {
     let channels = state.withLock { state in
       browsers.flatMap { state.channels.removeValue(forKey: $0) ?? [:] }

@@ -3,10 +3,10 @@ import Hummingbird
 import LocalAPI
 import NIOCore
 
-/// The files of the page, as `Client/WebPage` has them; `make page` writes the table.
+/// The files of the page, from `Client/WebPage`; `make page` writes the table.
 enum WebPage {
   struct File: Sendable {
-    /// Below the page's root.
+    /// The path below the page's root.
     var path: String
     var mediaType: String
     /// The file in gzip's format, as base64.

@@ -3,15 +3,15 @@ import NIOCore
 import Synchronization
 
 /// The connections to the page's listener that have not sent a browser's key yet. Their number is
-/// limited for each source and in all, and so is the time of each. If the places are taken, a new
-/// connection closes the oldest of its source, so that strangers who only connect keep no browser
-/// out.
+/// limited, for each source and in total, and the time of each is, too. If all places are taken, a
+/// new connection closes the oldest of its source. So strangers who only connect cannot keep a
+/// browser out.
 final class WebPlaces: Sendable {
-  /// A browser opens six at once, to load the page's files without a key, and a machine or a network may have
-  /// two of them.
+  /// A browser opens six connections at once to load the page's files without a key, and a machine
+  /// or a network may have two browsers.
   static let strangersOfSourceMax = 16
   static let strangersMax = 64
-  /// For the handshake of TLS and the head of a request.
+  /// The time for the TLS handshake and the head of a request.
   static let strangerSeconds: Int64 = 10
 
   private struct Stranger: Sendable {
@@ -47,7 +47,7 @@ final class WebPlaces: Sendable {
     }
   }
 
-  /// A connection brought a key.
+  /// A connection sent a key.
   func knows(_ channel: any Channel) { _ = takeOut(channel) }
 
   private func takeOut(_ channel: any Channel) -> Bool {
@@ -61,7 +61,7 @@ final class WebPlaces: Sendable {
   /// has 2⁶⁴ addresses for each machine.
   static func source(of address: SocketAddress?) -> [UInt8] {
     guard let address else { return [] }
-    // As the system writes them: family and port, the flow of version 6, and the address.
+    // In the system's layout: family and port, the flow of version 6, and the address.
     let bytes = address.withSockAddr { Array(UnsafeRawBufferPointer(start: $0, count: $1)) }
     switch address {
     case .v4: return Array(bytes[4..<8])

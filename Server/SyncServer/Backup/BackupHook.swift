@@ -75,7 +75,7 @@ package enum BackupHook {
   }
 
   /// Forwards the command's output until it ends. A process that it leaves behind may hold the pipe
-  /// for ever, so the end of the shell counts.
+  /// forever, so the end of the shell counts.
   ///
   /// - Returns: the shell's status, as wait(2) gives it.
   private static func relay(_ output: Int32, until id: pid_t) -> Int32 {

@@ -14,8 +14,8 @@ package struct ServerBackup: Sendable {
   let folder: BackupFolder
 
   /// - Parameter folder: the folder of backups; nil: that of the latest one.
-  /// - Throws: `.usage` if neither is known; `.disk` if the latest one went to that folder, and it
-  ///   has no backups: its disk is not mounted, and a new folder must not be made instead.
+  /// - Throws: `.usage` if neither is known; `.disk` if the latest one went to that folder, but it
+  ///   has no backups. Then its disk is not mounted, and a new folder must not be made instead.
   package init(dataDirectory: String, folder: String?) throws(SyncServerError) {
     directory = dataDirectory
     guard folder != "" else { throw SyncServerError(.usage, "Name a folder with --folder.") }
@@ -174,8 +174,8 @@ package struct ServerBackup: Sendable {
     var damaged: Set<String> = []
     var newBytes = 0
 
-    /// Adds the attachments that are not in yet. Their names are hashes, so one that an earlier
-    /// backup has is not read again.
+    /// Adds the attachments that are not included yet. Their names are hashes, so one that an
+    /// earlier backup has is not read again.
     mutating func takeAttachments() throws(SyncServerError) {
       let root = directory + "/blobs"
       guard FileManager.default.fileExists(atPath: root) else { return }
@@ -333,8 +333,9 @@ package struct ServerBackup: Sendable {
     }
   }
 
-  /// Restores a backup into a temporary folder, checks every file's hash, has SQLite check the
-  /// database with its indices, reads every workspace as a server does, and removes the folder.
+  /// Restores a backup into a temporary folder, and checks every file's hash. SQLite checks the
+  /// database with its indices, and every workspace is read as by a server. Then the folder is
+  /// removed.
   ///
   /// - Parameters:
   ///   - name: nil for the latest.

@@ -188,7 +188,7 @@ extension ServerDoctor {
     ]
   }
 
-  /// Files that commands keep or leave, and that are useless once all is well.
+  /// Files that commands keep or leave, and that are useless once everything works.
   private static func leftovers(_ context: ServerDoctorContext) -> [DoctorFinding] {
     // Without a database they are the only data; while another program than a server works here,
     // they may be in use.

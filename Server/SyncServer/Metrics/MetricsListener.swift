@@ -7,8 +7,8 @@ import Synchronization
 
 /// Serves `GET /metrics` on its own port, so that a proxy in front of devices does not lead to it.
 ///
-/// One request per connection, within ten seconds, and a limited number of connections: a flood of
-/// the port uses up no descriptors that devices need.
+/// One request per connection, within ten seconds, and a limited number of connections: so that a
+/// flood of the port does not use up descriptors that devices need.
 enum MetricsListener {
   static let path = "/metrics"
   /// The maximum number of open connections. A metrics reader uses one.
@@ -97,8 +97,8 @@ package struct MetricsAddress: Hashable, Sendable {
   }
 
   /// Whether a request's Host can be this server's. A web page whose name leads here (DNS
-  /// rebinding) requests it by that name, which has a dot: scripts from other sites cannot read the
-  /// metrics.
+  /// rebinding) requests it by that name, which has a dot. So scripts from other sites cannot read
+  /// the metrics.
   ///
   /// - Parameter host: the host that `--metrics` names.
   static func isOwn(_ field: String, boundTo host: String) -> Bool {
@@ -158,7 +158,7 @@ private final class MetricsRequestHandler: ChannelInboundHandler {
     driver.files.thread.runIfActive(eventLoop: context.eventLoop) { ServerFileMetrics(options) }
       .whenComplete { result in
         let (handler, context) = bound.value
-        // The server stops: requests get no answer any more.
+        // The server stops: requests get no answer.
         guard case .success(let files) = result else {
           return context.close(promise: nil)
         }

@@ -1,5 +1,5 @@
 /// One turn of an agent that speaks the Agent Client Protocol, version 1, over its standard input
-/// and output (agentclientprotocol.com): what to send and to show for every line that it writes.
+/// and output (agentclientprotocol.com): the steps for every line that the agent writes.
 ///
 /// | state | sent | leaves it |
 /// |---|---|---|
@@ -7,8 +7,8 @@
 /// | prompting | `session/prompt` | its answer, with a stop reason |
 /// | over | nothing | – |
 ///
-/// Only the answer to `session/prompt` ends a turn well. Nothing that the agent writes can trap, and
-/// memory is bounded by `AgentLimits` and the limits here.
+/// Only the answer to `session/prompt` ends a turn with success. Nothing that the agent writes can
+/// trap, and memory is bounded by `AgentLimits` and the limits here.
 package struct ACPConversation: Sendable {
   enum Phase: Hashable, Sendable {
     case initializing
@@ -20,7 +20,7 @@ package struct ACPConversation: Sendable {
 
   /// The version of the protocol.
   static let version: Int64 = 1
-  /// Requests of the agent that may be open at once.
+  /// The maximum number of open requests of the agent.
   static let requestsMax = 64
 
   let turn: ACPTurn
@@ -82,7 +82,7 @@ package struct ACPConversation: Sendable {
     }
   }
 
-  /// The turn is to stop. Its end follows, if the agent does as it should.
+  /// The turn must stop. Its end follows if the agent obeys the protocol.
   package mutating func cancelled() -> [ACPStep] {
     guard !isCancelled else { return [] }
     isCancelled = true
@@ -96,7 +96,7 @@ package struct ACPConversation: Sendable {
     }
   }
 
-  /// People decided.
+  /// The users have decided.
   package mutating func answered(_ key: String, _ answer: ACPAnswer) -> [ACPStep] {
     guard phase != .over else { return [] }
     let steps = requests.answered(key, answer)
@@ -120,7 +120,7 @@ package struct ACPConversation: Sendable {
     }
   }
 
-  /// Lines before the prompt report the past.
+  /// Lines before the prompt report earlier turns.
   private func logged(_ line: [UInt8]) -> [ACPStep] {
     if case .prompting = phase { [.wrote(line + [UInt8(ascii: "\n")])] } else { [] }
   }
@@ -224,7 +224,7 @@ package struct ACPConversation: Sendable {
     var method = "session/new"
     var loaded: String?
     if let conversation = turn.conversation {
-      // Resuming repeats no past.
+      // Resuming does not repeat earlier turns.
       if case .object = abilities?["sessionCapabilities"]?["resume"] {
         method = "session/resume"
         loaded = conversation
@@ -303,7 +303,7 @@ package struct ACPConversation: Sendable {
       return "The agent wants you to log in: start it in a terminal once."
     }
     let message = error["message"]?.text ?? "no reason"
-    // Many agents say more only there.
+    // Many agents give details only there.
     let details = (error["data"]?["details"] ?? error["data"]?["message"] ?? error["data"])?.text
     let all = [message, details].compactMap(\.self).joined(separator: ": ")
     return "The agent refused \(matter): \(all)".cut(to: AgentLimits.textBytesMax)

@@ -1,5 +1,5 @@
-/// A form that an agent asks its user to fill in (`elicitation/create`): a question for people, and
-/// their answer as the agent wants it.
+/// A form that an agent asks its user to fill in (`elicitation/create`): a question for users, and
+/// their answer in the agent's form.
 package struct ACPForm: Hashable, Sendable {
   private enum Kind: Hashable, Sendable {
     case string
@@ -22,13 +22,13 @@ package struct ACPForm: Hashable, Sendable {
     var label: String
     var kind: Kind
     var isRequired: Bool
-    /// The schema's other rules, as they stand there.
+    /// The schema's other rules, verbatim.
     var rules: String
   }
 
-  /// Fields of one form.
+  /// The maximum number of fields of one form.
   static let fieldsMax = 50
-  /// What declines a form, as an answer.
+  /// The answer that declines a form.
   package static let decline = "/decline"
   /// Members of a schema that are shown in other words.
   private static let names: Set<String> = [
@@ -105,7 +105,7 @@ package struct ACPForm: Hashable, Sendable {
     return lines.joined(separator: "\n")
   }
 
-  /// What can be chosen with one press.
+  /// The answers that can be chosen with one press.
   package var options: [String] {
     guard fields.count == 1, let field = fields.first else { return [] }
     return switch field.kind {
@@ -131,7 +131,7 @@ package struct ACPForm: Hashable, Sendable {
     choice.value == choice.title ? choice.value : "\(choice.value) (\(choice.title))"
   }
 
-  /// An answer that is none, and why.
+  /// An invalid answer, with the reason.
   package struct Fault: Error, Hashable, Sendable {
     package var reason: String
   }
@@ -151,7 +151,7 @@ package struct ACPForm: Hashable, Sendable {
     return .object(members)
   }
 
-  /// The words for each field.
+  /// The description of each field.
   private func values(_ answer: String) throws(Fault) -> [(name: String, words: String)] {
     if fields.isEmpty { return [] }
     guard fields.count > 1 else { return [(fields[0].name, answer)] }

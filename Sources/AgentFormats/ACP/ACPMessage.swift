@@ -19,7 +19,7 @@ enum ACPMessage: Hashable, Sendable {
   /// Bytes of a request's id.
   static let idBytesMax = 256
 
-  /// nil if the line is no message.
+  /// nil if the line is not a message.
   init?(_ line: [UInt8]) {
     guard let tree = JSONTree(line), case .object = tree else { return nil }
     let params = tree["params"] ?? .object([:])

@@ -1,12 +1,12 @@
 /// The choices that a request for permission offers.
 struct ACPOptions: Hashable, Sendable {
-  /// What a yes of this turn chooses; nil if none is offered.
+  /// The option that an approval of this turn chooses; nil if none is offered.
   private let allow: JSONTree?
-  /// What a no chooses.
+  /// The option that a denial chooses.
   private let reject: JSONTree?
   private let isPlain: Bool
 
-  /// nil if that is no list.
+  /// nil if that is not a list.
   init?(_ options: JSONTree?) {
     guard case .array(let options) = options else { return nil }
     func first(_ kinds: String...) -> JSONTree? {
@@ -21,7 +21,7 @@ struct ACPOptions: Hashable, Sendable {
       && options.count { $0["kind"]?.text == "allow_once" } == 1
   }
 
-  /// The input with what a yes chooses, if that is more than a yes to this once.
+  /// The input, with the option that an approval chooses if it is more than a single permission.
   func shown(in input: JSONTree) -> JSONTree {
     guard !isPlain, case .object(var members) = input else { return input }
     var free = "allowing it chooses"
@@ -39,7 +39,7 @@ struct ACPOptions: Hashable, Sendable {
   static let cancelled: JSONTree = ["outcome": ["outcome": "cancelled"]]
 }
 
-/// The agent's requests that wait for people.
+/// The agent's requests that wait for users.
 struct ACPRequests: Sendable {
   enum Kind: Hashable, Sendable {
     case permission(ACPOptions)
@@ -54,9 +54,9 @@ struct ACPRequests: Sendable {
     var faults = 0
   }
 
-  /// Answers to one form that may be none.
+  /// The maximum number of invalid answers to one form.
   private static let faultsMax = 3
-  /// UTF-8 bytes of a question that people see in full.
+  /// UTF-8 bytes of a question that users see in full.
   private static let questionBytesMax = 2_000
   private static let addressOptions = ["opened", "decline"]
 
@@ -66,7 +66,7 @@ struct ACPRequests: Sendable {
 
   func isOpen(_ key: String) -> Bool { open[key] != nil }
 
-  /// What names a request; nil if the id is none.
+  /// The name of a request; nil if the id is not valid.
   static func key(_ id: JSONTree) -> String? {
     switch id {
     case .string, .number, .whole: break
@@ -76,7 +76,7 @@ struct ACPRequests: Sendable {
     return line.utf8.count <= ACPMessage.idBytesMax ? line : nil
   }
 
-  /// Whether people can be shown a question in full.
+  /// Whether a question can be shown to users in full.
   static func isShown(_ text: String, _ line: [UInt8]) -> Bool {
     text.utf8.count <= questionBytesMax && JSONTree(line, isShown: true) != nil
       && !text.unicodeScalars.contains(where: JSONTree.isUnseen)
@@ -138,7 +138,7 @@ struct ACPRequests: Sendable {
     return .send(ACPMessage.response(id: id, result: result, error: nil).line)
   }
 
-  /// The answer to a request that no person sees.
+  /// The answer to a request that no user sees.
   func answer(_ id: JSONTree, _ options: ACPOptions, isAllowed: Bool) -> ACPStep {
     let result = options.outcome(isAllowed: isAllowed)
     return .send(ACPMessage.response(id: id, result: result, error: nil).line)
@@ -155,7 +155,7 @@ struct ACPRequests: Sendable {
     }
   }
 
-  /// The agent wants no answer any more.
+  /// The agent no longer wants an answer.
   mutating func withdrawn(_ key: String) -> [ACPStep] {
     guard let asked = open.removeValue(forKey: key) else { return [] }
     return [
@@ -171,7 +171,7 @@ struct ACPRequests: Sendable {
     }
   }
 
-  /// The turn is over.
+  /// The turn has ended.
   mutating func withdrawAll() -> [ACPStep] {
     defer { open = [:] }
     return open.keys.sorted().map { .withdraw(key: $0) }

@@ -1,4 +1,4 @@
-/// What a turn by the Agent Client Protocol begins with.
+/// The input of a turn with the Agent Client Protocol.
 package struct ACPTurn: Hashable, Sendable {
   /// The folder to work in; absolute.
   package var folder: String
@@ -6,7 +6,7 @@ package struct ACPTurn: Hashable, Sendable {
   package var conversation: String?
   /// The prompt's blocks.
   package var prompt: [JSONTree]
-  /// The same for an agent that takes pictures; nil if there are none.
+  /// The same for an agent that accepts pictures; nil if there are none.
   package var promptWithPictures: [JSONTree]?
 
   package init(
@@ -22,9 +22,9 @@ package struct ACPTurn: Hashable, Sendable {
 
 /// How a turn by the Agent Client Protocol ended.
 package enum ACPEnd: Hashable, Sendable {
-  /// The agent said how.
+  /// The agent reported the result.
   case verdict(AgentVerdict)
-  /// The agent said that it was cancelled.
+  /// The agent reported that it was cancelled.
   case cancelled
   /// The agent got no prompt.
   case notSent(String)
@@ -32,17 +32,17 @@ package enum ACPEnd: Hashable, Sendable {
   case died(String)
 }
 
-/// What an agent wants people to decide.
+/// A decision that an agent asks its users for.
 package struct ACPRequest: Hashable, Sendable {
   package enum Matter: Hashable, Sendable {
-    /// Leave for a tool call, with all its fields.
+    /// Permission for a tool call, with all its fields.
     case permission(tool: String, input: JSONTree)
     case form(ACPForm)
-    /// To open an address.
+    /// Permission to open an address.
     case address(String, options: [String])
   }
 
-  /// Names the request until it is over.
+  /// The name of the request until it has ended.
   package var key: String
   package var matter: Matter
 
@@ -52,29 +52,29 @@ package struct ACPRequest: Hashable, Sendable {
   }
 }
 
-/// What people decided.
+/// The users' decision.
 package enum ACPAnswer: Hashable, Sendable {
   case allowed
   case denied
-  /// A form's or an address's answer.
+  /// The answer to a form or an address.
   case text(String)
-  /// There will be no answer.
+  /// No answer will come.
   case dismissed
 }
 
-/// What there is to do for a turn.
+/// The next steps of a turn.
 package enum ACPStep: Hashable, Sendable {
   /// A line for the agent, without its end.
   case send(String)
   /// The same with the prompt. The agent has no work before it.
   case sendPrompt(String)
   case said(AgentEvent)
-  /// What the agent wrote about the turn, for the log.
+  /// The agent's output about the turn, for the log.
   case wrote([UInt8])
   case ask(ACPRequest)
-  /// An answer that was none: the same request with the reason.
+  /// An invalid answer: the same request with the reason.
   case askAgain(ACPRequest, reason: String)
-  /// The request is over without an answer.
+  /// The request ended without an answer.
   case withdraw(key: String)
   case ended(ACPEnd)
 }

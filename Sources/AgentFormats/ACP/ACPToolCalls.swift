@@ -1,26 +1,26 @@
-/// What the agent said of the tool calls of a turn: a request for permission names its call, and
-/// the call's fields may have come before it.
+/// The agent's reports about the tool calls of a turn. A request for permission names its call, and
+/// the call's fields may have arrived before it.
 struct ACPToolCalls: Sendable {
   private struct Call: Sendable {
     var members: [String: JSONTree] = [:]
     var bytes = 0
-    /// Whether a user can be shown all that was said of it.
+    /// Whether everything that was reported about it can be shown to a user.
     var isWhole = true
   }
 
-  /// Bytes of lines whose fields are remembered.
+  /// The maximum bytes of the lines whose fields are kept.
   static let bytesMax = 2 * AgentLimits.lineBytesMax
   /// Fields that describe no action.
   private static let names: Set<String> = ["toolCallId", "status", "sessionUpdate"]
 
   private var calls: [String: Call] = [:]
   private var bytes = 0
-  /// Whether calls were left out because there were too many.
+  /// Whether calls were omitted because there were too many.
   private var isFull = false
 
-  /// Notes an update of a call.
+  /// Records an update of a call.
   ///
-  /// - Parameter line: the line that it came in.
+  /// - Parameter line: the line that contained it.
   mutating func note(_ update: JSONTree, in line: [UInt8]) {
     guard case .object(let members) = update, let id = update["toolCallId"]?.text else { return }
     guard !ACPToolCalls.hasEnded(update) else {
@@ -50,10 +50,10 @@ struct ACPToolCalls: Sendable {
     ["completed", "failed"].contains(update["status"]?.text)
   }
 
-  /// What a request for permission asks for: the category of the tool, and every field of the call
-  /// by name, those of the raw input first. nil if a user cannot be shown all of it.
+  /// The content of a request for permission: the category of the tool, and every field of the call
+  /// by name, those of the raw input first. nil if it cannot be shown to a user completely.
   ///
-  /// - Parameter line: the line that the request came in.
+  /// - Parameter line: the line that contained the request.
   func wanted(_ update: JSONTree, in line: [UInt8]) -> (tool: String, input: JSONTree)? {
     guard JSONTree(line, isShown: true) != nil, case .object(let named) = update,
       let id = update["toolCallId"]?.text

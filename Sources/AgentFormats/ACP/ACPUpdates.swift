@@ -8,7 +8,7 @@ struct ACPUpdates: Sendable {
   private var textMessage: String?
   private var progress: AgentEvent?
 
-  /// - Parameter line: the line that it came in.
+  /// - Parameter line: the line that contained it.
   mutating func received(_ update: JSONTree, in line: [UInt8]) -> [ACPStep] {
     let kind = update["sessionUpdate"]?.text
     if kind == "agent_message_chunk" {

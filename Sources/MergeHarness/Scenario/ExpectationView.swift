@@ -14,7 +14,7 @@ struct ExpectationView {
   let workspace: Workspace
   let labels: LabelTable
 
-  /// `error` and `equal` are not about one state, and always count as expected here.
+  /// `error` and `equal` do not concern a single state, and always count as expected here.
   func found(_ check: Expectation.Check) -> Found {
     switch check {
     case .queue(let session, let messages):

@@ -2,7 +2,7 @@ import QueueModel
 
 /// Maps labels of messages to ids and back.
 ///
-/// An id depends only on its label, so that two runs, and two files with the same labels, use the
+/// An id depends only on its label, so that two runs, or two files with the same labels, use the
 /// same ids. A label that is a UUID is its own id.
 struct LabelTable: Sendable {
   private var labels: [MessageID: String] = [:]
@@ -18,7 +18,7 @@ struct LabelTable: Sendable {
       low: mixed(sum(of: label, start: 0x8422_2325_CBF2_9CE4)) & ~(0b11 << 62) | 0b10 << 62)
   }
 
-  /// Remembers a label for its id.
+  /// Records the label of an id.
   mutating func note(_ label: String) -> MessageID {
     let id = Self.id(of: label)
     labels[id] = label

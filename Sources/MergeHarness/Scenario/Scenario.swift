@@ -38,11 +38,11 @@ struct Scenario: Hashable, Sendable {
 struct Machines: Hashable, Sendable {
   /// Whether they have no server.
   var areAlone = false
-  /// How late they wake at most, in milliseconds.
+  /// Their maximum delay on waking, in milliseconds.
   var timersLateMax: Int64 = 0
 }
 
-/// Everything that determines a world that is not the plain one; missing fields have the
+/// Everything that determines a world other than the plain one; missing fields have the
 /// simulation's defaults.
 struct ScenarioWorld: Hashable, Sendable {
   /// The seed of latencies, splits and jitter.
@@ -95,7 +95,7 @@ enum DeviceVerb: Hashable, Sendable {
     var project: String?
     /// Whether the session's thread goes to the end of the thread queue.
     var requeuesThread = true
-    /// Before which time it is not in line, in milliseconds since 1970.
+    /// The time before which it is not in line, in milliseconds since 1970.
     var later: Int64?
   }
 
@@ -211,7 +211,7 @@ enum WorldVerb: Hashable, Sendable {
   case backup(Machine, label: Label)
   case restore(Machine, label: Label, Method)
   case clone(Label, as: Label, Method)
-  /// Another server answers, which began with the same backup.
+  /// Another server answers; it began with the same backup.
   case swapServers
 
   // Users and agents at a device.
@@ -224,7 +224,7 @@ enum WorldVerb: Hashable, Sendable {
   case drain(Label)
 
   // Time.
-  /// How far a wall clock is from the true time.
+  /// The difference between a wall clock and the true time.
   case clock(Machine, offsetMilliseconds: Int64)
   case advance(milliseconds: Int64)
 }

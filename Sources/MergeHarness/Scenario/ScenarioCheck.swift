@@ -1,10 +1,10 @@
 import QueueModel
 
-/// Walks through a scenario and refuses labels that are unknown where they are used.
+/// Walks through a scenario and refuses labels that are unknown at the place of their use.
 ///
 /// A message is known from the step that sends it on, on any device; only the run shows whether a
-/// device has heard of it by then. A session is known from the step that first names it in `send`
-/// or `session-add`.
+/// device knows it by then. A session is known from the step that first names it in `send` or
+/// `session-add`.
 ///
 /// A scenario with a `world` comes from a random run. It may contain steps that make no sense, such
 /// as a command for a device that is off; there, only devices and backups must be known.

@@ -112,7 +112,7 @@ enum ScenarioParser {
 struct VerbTable<Verb: Sendable>: Sendable {
   typealias Reading = @Sendable (inout FieldReader) throws(ScenarioError) -> Verb
 
-  /// What the verbs are called in messages.
+  /// The verbs' names in messages.
   let what: String
   let readings: [(name: String, read: Reading)]
 
@@ -134,7 +134,7 @@ struct VerbTable<Verb: Sendable>: Sendable {
 
 // The small values of scenarios.
 extension PositionedJSON {
-  /// Words for users: not empty, and of limited length.
+  /// Text for users: not empty, and of limited length.
   func name(as key: String) throws(ScenarioError) -> String {
     let text = try string(as: key)
     guard !text.isEmpty, text.utf8.count <= ScenarioParser.nameBytesMax else {

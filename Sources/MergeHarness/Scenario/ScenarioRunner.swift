@@ -246,7 +246,7 @@ struct ScenarioRunner {
     }
   }
 
-  /// What a device shows; nil if its files cannot be read.
+  /// The visible state of a device; nil if its files cannot be read.
   private func workspace(of device: String) -> Workspace? {
     indexes[device].flatMap { try? simulation.devices[$0].workspace() }
   }

@@ -2,7 +2,7 @@ import ArgumentParser
 import Basics
 import SyncSimulation
 
-/// Names a run for ever.
+/// Names a run permanently.
 struct RunName: Hashable, Sendable {
   var seed: UInt64
   var profile: Profile

@@ -14,7 +14,7 @@ struct SweepResult: Sendable {
   var faults = 0
   /// The slowest drain of all, in virtual milliseconds.
   var drainMillisecondsMax: Int64 = 0
-  /// The counts of executing; empty without agents.
+  /// The counts of execution; empty without agents.
   var execution = ExecutionReport()
   var failures: [Failure] = []
   var seconds = 0.0
@@ -35,8 +35,7 @@ struct SweepResult: Sendable {
 
 /// Runs many seeds on all cores; each simulation is independent.
 struct Sweep: Sendable {
-  /// The number of failing seeds after which the sweep ends: so many failures need no further
-  /// proof.
+  /// The number of failing seeds after which the sweep ends, since more would not prove more.
   static let failingSeedsMax = 20
 
   var first: UInt64

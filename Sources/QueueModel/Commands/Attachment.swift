@@ -1,16 +1,16 @@
-/// A file that goes with a message: what is replicated of it. Its bytes are kept by their hash,
-/// beside the log.
+/// A file that is attached to a message, as replicas know it. Its bytes are stored by their hash,
+/// outside the log.
 public struct Attachment: Hashable, Sendable {
-  /// The SHA-256 of the bytes: the attachment's name for ever.
+  /// The SHA-256 of the bytes: the attachment's permanent name.
   public let hash: ContentHash
-  /// What people call it.
+  /// Its name for users.
   public let name: String
   /// The media type, such as `image/png`.
   public let mediaType: String
   /// How many bytes it has.
   public let size: Int
 
-  /// Describes a file.
+  /// Creates a description of a file.
   ///
   /// - Throws: `QueueError.invalidAttachment` if a part cannot be used.
   public init(
@@ -72,7 +72,7 @@ extension Attachment: Codable {
     case hash, name, mediaType, size
   }
 
-  /// Reads parts, checked as when they are made.
+  /// Reads the parts, with the checks of the initializer.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     try self.init(
@@ -123,7 +123,7 @@ public struct ContentHash: Hashable, Comparable, Sendable, LosslessStringConvert
     }
   }
 
-  /// The hash of nothing that is known: 64 zeros.
+  /// A hash that belongs to no known file: 64 zeros.
   package static let none = ContentHash(digits: String(repeating: "0", count: 64))
 
   private init(digits: String) {
@@ -156,8 +156,8 @@ extension ContentHash: Codable {
 }
 
 extension Attachment {
-  /// The attachments that notes of tags describe: one for each hash, by name. If devices gave one
-  /// file several names, the first in the order of scalars counts.
+  /// The attachments that the notes of tags describe: one for each hash, sorted by name. If devices
+  /// gave one file several names, the first in the order of scalars counts.
   static func shown(by notes: [String]) -> [Attachment] {
     var byHash: [ContentHash: Attachment] = [:]
     for attachment in notes.compactMap(Attachment.init(note:)) {
@@ -175,7 +175,7 @@ extension Attachment {
 }
 
 extension String {
-  /// The order of scalars: the same on every system.
+  /// Compares by scalars, because this order is the same on every system.
   fileprivate func precedes(_ other: String) -> Bool {
     unicodeScalars.lexicographicallyPrecedes(other.unicodeScalars)
   }

@@ -2,7 +2,7 @@ public import SequenceCRDT
 
 /// A request of a user or program to the queues; `Workspace.perform` turns it into operations.
 public enum Command: Hashable, Sendable {
-  /// Makes a session known, or names it again; a deleted one comes back empty.
+  /// Makes a session known, or renames it; a deleted session comes back empty.
   case addSession(SessionID, name: String?, project: String?)
   /// Sets a session's display name.
   case renameSession(SessionID, name: String)
@@ -10,9 +10,9 @@ public enum Command: Hashable, Sendable {
   case deleteSession(SessionID)
   /// Queues a prompt, and requeues the session's thread at the end.
   case send(Send)
-  /// Gives a message new content, by the minimal text changes against what the editor saw.
+  /// Gives a message new content, by the fewest text changes to what the editor saw.
   case edit(MessageID, content: String, base: EditBase?)
-  /// Types text into a message, in front of its scalar number `at`, counted from 0.
+  /// Inserts text into a message, before its scalar number `at`, counted from 0.
   case insertText(MessageID, at: Int, text: String)
   /// Deletes the scalars of a message whose numbers, counted from 0, are in the range.
   case deleteText(MessageID, Range<Int>)
@@ -26,7 +26,7 @@ public enum Command: Hashable, Sendable {
   case clear(SessionID)
   /// Makes a message urgent or normal.
   case setPriority(MessageID, Priority)
-  /// Gives a waiting message files; those it has already are left alone.
+  /// Attaches files to a waiting message; files that it already has are left alone.
   case attach(MessageID, [Attachment])
   /// Takes files from a message.
   case detach(MessageID, [ContentHash])
@@ -45,20 +45,21 @@ public enum Command: Hashable, Sendable {
   /// Puts a thread at the end of the thread queue and locks it, as a send does: its user typed at
   /// the agent's own prompt.
   case requeueThread(SessionID)
-  /// Shows a thread again whose lock stayed.
+  /// Shows a thread again that was left locked.
   case unlockThread(SessionID)
-  /// Names the device on which a session's agent runs; nil names none.
+  /// Sets the device on which a session's agent runs; nil removes it.
   case setHost(SessionID, DeviceID?)
-  /// Says what a session's host does with an agent at work when its server does not answer.
+  /// Sets what a session's host does with an agent at work when its server does not answer.
   case setOnLostServer(SessionID, LostServerPolicy)
-  /// Says whether messages of a session start whose text was merged of several that were saved apart.
+  /// Sets whether a session's messages start if their text was merged from versions that were saved
+  /// apart.
   case setOnMerge(SessionID, MergePolicy)
   /// Tries a message again whose latest attempt did not succeed.
   case retry(MessageID)
-  /// Goes on without a message whose latest attempt did not succeed.
+  /// Continues without a message whose latest attempt did not succeed.
   case skip(MessageID)
-  /// Lets a message start at this time at the earliest, in milliseconds since 1970; nil at once,
-  /// whatever time a user set.
+  /// Keeps a message from starting before this time, in milliseconds since 1970; nil lets it start
+  /// at once, even if a user set a time.
   case setNotBefore(MessageID, Int64?)
   /// Takes a message out of line until this time, in milliseconds since 1970, while it keeps its place; nil
   /// puts it back.
@@ -73,22 +74,22 @@ public enum Command: Hashable, Sendable {
   /// Reports the work of a session's agent. Only the session's host reports it or, if it has none,
   /// the device on which its agent works.
   case reportTask(TaskReport)
-  /// Makes what a document holds and the workspace does not.
+  /// Adds what a document holds and the workspace lacks.
   case importDocument(WorkspaceDocument)
-  /// Takes back this device's change of a number, or its latest that is not taken back yet.
+  /// Undoes this device's change with this number, or its latest change that is not undone.
   ///
-  /// `skip` forgets the change instead, so that the one before it is the latest.
+  /// With `skip`, forgets the change instead, so that the one before it becomes the latest.
   case undo(change: Int64?, skip: Bool)
-  /// Does again what the undo of a number, or the latest, took back.
+  /// Redoes what the undo with this number, or the latest undo, took back.
   case redo(change: Int64?)
 
   /// The parts of a `send`.
   public struct Send: Hashable, Sendable {
-    /// The session of the prompt; made known if it is not yet.
+    /// The session of the prompt; it is made known if it is new.
     public var session: SessionID
-    /// The prompt's name for ever; sending the same id and content again changes nothing.
+    /// The prompt's permanent name; sending the same id and content again changes nothing.
     public var id: MessageID
-    /// The prompt; white space at its ends is trimmed, blank text is refused.
+    /// The prompt; white space at its ends is trimmed, and blank text is refused.
     public var text: String
     /// Urgent prompts go before normal ones.
     public var priority: Priority
@@ -96,11 +97,12 @@ public enum Command: Hashable, Sendable {
     public var project: String?
     /// The files that go with it.
     public var attachments: [Attachment] = []
-    /// Whether the thread queue is on: off leaves the thread queue alone (S2-45).
+    /// Whether the thread queue is on; if it is off, it is left alone (S2-45).
     public var requeuesThread: Bool
-    /// Whether an agent sends it and not its user: every device shows that.
+    /// Whether an agent sends it, not a user; every device shows that.
     public var byAgent = false
-    /// Until when it is not in line, in milliseconds since 1970; nil if it is at once.
+    /// The time before which it is not in line, in milliseconds since 1970; nil if it is in line at
+    /// once.
     public var later: Int64?
 
     /// Puts the parts together.
@@ -120,11 +122,11 @@ public enum Command: Hashable, Sendable {
 
 /// The target of a move of messages.
 public enum MoveTarget: Hashable, Sendable {
-  /// The first of them gets this position, counted from 1.
+  /// The first message gets this position, counted from 1.
   case position(Int)
-  /// Before this message; into its queue, if that is another one.
+  /// Before this message; moves into its queue if that is a different one.
   case before(MessageID)
-  /// After this message; into its queue, if that is another one.
+  /// After this message; moves into its queue if that is a different one.
   case after(MessageID)
 }
 
@@ -145,7 +147,7 @@ public enum ThreadTarget: Hashable, Sendable {
   case after(SessionID)
 }
 
-/// What the device gives a command: who it is, what time it is, and its settings.
+/// What a device provides for a command: its identity, the time and its settings.
 public struct CommandContext: Hashable, Sendable {
   /// The author of the operations.
   public var replica: ReplicaID
@@ -154,22 +156,23 @@ public struct CommandContext: Hashable, Sendable {
   /// The author's own clock in milliseconds since 1970, also if the stamp is ahead of it: the time of
   /// the slots that the command makes.
   public let time: Int64
-  /// How many messages a session may hold for a local enqueue to be taken (S0-6, S1-10).
+  /// The number of messages in a session at which a local enqueue is refused (S0-6, S1-10).
   public var queueSizeMax: Int
   /// Whether the outcome has the steps that undo the command.
   public var recordsUndo: Bool
-  /// What is certain on a device that has a server and does not know the present state; nil elsewhere. An
-  /// undo and a redo are careful then.
+  /// What is certain on a device that has a server but does not know the present state; nil
+  /// otherwise. If it is set, undo and redo are careful.
   package var apart: Apartness?
-  /// The connection over which the operations are sent at once, of a device that has caught up; nil
-  /// if it has none. Users who type over one connection see each other's typing meanwhile.
+  /// The connection over which a device that has caught up sends the operations at once; nil if
+  /// there is none. During one connection, users see each other's typing.
   package var connection: UInt64?
-  /// What an agent gets whose start is reported, as it was let out: its message may have been changed since.
+  /// The text that an agent gets whose start is reported, as it was granted: the message may have
+  /// been changed since.
   package var ranText: String?
 
   /// Puts the parts together.
   ///
-  /// - Parameter time: is that of the stamp if it is nil; what no stamp can hold is clamped.
+  /// - Parameter time: the stamp's time if nil; a time that no stamp can hold is clamped.
   public init(
     replica: ReplicaID, stamp: Stamp, time: Int64? = nil,
     queueSizeMax: Int = Limits.queueSizeDefault, recordsUndo: Bool = true
@@ -190,8 +193,8 @@ public struct CommandOutcome: Hashable, Sendable {
   public var touched: TouchedQueues
   /// The result for the user.
   public var notice: Notice
-  /// The number under which the change can be undone, or named as one that cannot; of an undo the number
-  /// for its redo. Nil if nothing is to be taken back.
+  /// The number of the change for an undo; for an undo, the number for its redo. A change that
+  /// cannot be undone has a number, too. Nil if there is nothing to undo.
   package var change: Int64?
 
   /// Puts the parts together.
@@ -203,29 +206,29 @@ public struct CommandOutcome: Hashable, Sendable {
 
   /// The answer to a command.
   public enum Notice: Hashable, Sendable {
-    /// Done; nothing more to say.
+    /// Done, without further data.
     case done
-    /// Everything was so already; no operation was made.
+    /// Nothing had to change; no operation was made.
     case unchanged
     /// A message waits at this effective position among `count`; `warning` if the queue is nearly
     /// full.
     case queued(MessageID, position: Int, count: Int, warning: Bool)
     /// Items were moved; the first now has this effective position.
     case moved(position: Int)
-    /// So many items were affected.
+    /// This number of items was affected.
     case affected(count: Int)
-    /// So much of a document was not there before.
+    /// These parts of a document were new.
     case imported(ImportCounts)
-    /// This was taken back.
+    /// This was undone.
     case undone(UndoResult)
     /// This was done again.
     case redone(UndoResult)
-    /// This change is left as it is, and undo skips it from now on.
+    /// This change stays, and undo skips it from now on.
     case skipped(UndoLabel)
   }
 }
 
-/// Which queues changed, so that observers look at those alone.
+/// Which queues changed, so that observers examine only those.
 public struct TouchedQueues: Hashable, Sendable {
   /// The thread queue changed.
   public var threads: Bool

@@ -1,7 +1,7 @@
 import SequenceCRDT
 
-/// An attachment is a tag of its message whose note describes the file: adding it again, removing
-/// it and undoing both merge as all tags do.
+/// An attachment is a tag of its message, whose note describes the file. Adding, removing and
+/// undoing it merge as for all tags.
 extension CommandAuthor {
   mutating func attach(
     _ attachments: [Attachment], to id: MessageID
@@ -30,7 +30,7 @@ extension CommandAuthor {
     emit(.addTag(element: message, field: .attachment, clears: [], note: attachment.note))
   }
 
-  /// Whether or not the message waits: what is cancelled may still lose its files.
+  /// A cancelled message can lose its files, too, so the message does not have to wait.
   mutating func detach(
     _ hashes: [ContentHash], from id: MessageID
   ) throws(QueueError) -> CommandOutcome.Notice {
@@ -72,14 +72,14 @@ extension CommandAuthor {
     if let later = message.later, later > 0 { emitLater(later, of: reference) }
   }
 
-  /// Says of a message until when it is not in line.
+  /// Writes the time before which a message is not in line.
   mutating func emitLater(_ time: Int64, of message: OperationID) {
     emit(
       .setRegister(
         element: message, field: .later, value: .number(UInt64(time)), stamp: stamp))
   }
 
-  /// Says of a message that an agent queued it.
+  /// Marks a message as queued by an agent.
   mutating func emitByAgent(_ message: OperationID) {
     emit(.addTag(element: message, field: .byAgent, clears: [], note: ""))
   }

@@ -49,7 +49,7 @@ extension CommandAuthor {
     return try setTime(nil, .later, of: id) == .done ? .done : limit
   }
 
-  /// A time for which a message can wait: one that has not come by the author's own clock.
+  /// A time that a message can wait for: by the author's own clock, it lies in the future.
   func checkedLater(_ time: Int64) throws(QueueError) -> Int64 {
     guard time > context.time else { throw .timePassed }
     return time

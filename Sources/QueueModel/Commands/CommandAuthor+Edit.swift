@@ -18,7 +18,7 @@ extension CommandAuthor {
     let content = try checkedContent(content)
     let base = try currentBase(of: id, base)
     try emitEdits(from: base, to: content, of: id)
-    // Who gives a failed prompt another text wants it tried again (C-14).
+    // A user who edits a failed prompt wants it tried again (C-14).
     if workspace.messageStates[id]?.element.runState.isHalted == true {
       decide(id, skips: false)
     }
@@ -41,7 +41,7 @@ extension CommandAuthor {
 
   /// Makes the text operations that turn the base into the new content, and its edition.
   ///
-  /// Scalars of the base that are missing here were deleted and forgotten since.
+  /// Scalars of the base that are missing here were deleted and forgotten since then.
   ///
   /// - Throws: `QueueError.messageNotFound` if the base names scalars that were never in this text.
   mutating func emitEdits(
@@ -51,7 +51,7 @@ extension CommandAuthor {
     let ids = base.ranges.flatMap { range in
       (range.first...range.last).map { OperationID(replica: range.replica, seq: $0) }
     }
-    // Each deletes a stretch, which others' text may have cut, and inserts one.
+    // Each edit deletes a stretch, which others' text may have cut, and inserts one.
     let deleted = edits.reduce(0) { $0 + $1.range.count }
     let operations = 2 * edits.count + min(base.ranges.count, deleted)
     let bytes = edits.reduce(operations * CommandAuthor.operationBytes) { sum, edit in

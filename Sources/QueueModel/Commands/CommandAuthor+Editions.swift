@@ -1,33 +1,33 @@
 import SequenceCRDT
 
-/// Editions: what saving puts besides the changed letters.
+/// Editions: the tags that saving adds beside the changed letters.
 extension CommandAuthor {
-  /// An edition that is to be put.
+  /// An edition that is to be added.
   struct PendingEdition {
     var note: String
     var clears: [OperationID]
 
-    /// About the bytes of its operation.
+    /// The approximate size of its operation, in bytes.
     var bytes: Int { note.utf8.count + CommandAuthor.operationBytes * (1 + clears.count) }
   }
 
-  /// The edition of a text that is saved; nil if nothing was changed and there was nothing to look at.
+  /// The edition of a saved text; nil if the text is unchanged and needed no check.
   ///
-  /// - Parameter seen: the editions that were live when the editor opened.
+  /// - Parameter seen: the editions that were live when the editor was opened.
   func edition(
     of content: String, _ isUnchanged: Bool, over seen: [OperationID], of id: MessageID
   ) -> PendingEdition? {
     guard let message = workspace.messageStates[id].map(ShownMessage.init) else { return nil }
     let live = Set(message.editions.map(\.id))
     let clears = seen.filter(live.contains)
-    // Who saves a merged text as it is has looked at it.
+    // A user who saves a merged text unchanged has checked it.
     guard !isUnchanged || (clears.count >= 2 && message.isMerged) else { return nil }
     var edition = Edition(of: content, milliseconds: context.time)
     let chosen = message.editions.first {
       clears.contains($0.id) && Edition(note: $0.note).holds(content)
     }
     if let chosen {
-      // Who takes another one's text has not written it.
+      // A user who chooses another author's text did not write it.
       let writer = workspace.device(of: chosen.id.replica)?.name
       let own = workspace.device(of: context.replica)?.name
       edition.author = Edition(note: chosen.note).put(by: own, of: writer).author
@@ -39,10 +39,10 @@ extension CommandAuthor {
     emit(.addTag(element: addition, field: .edition, clears: edition.clears, note: edition.note))
   }
 
-  /// Puts an edition of what the letters make; none on a message that is forgotten. What is typed while an
-  /// agent starts may have come too late, and leaves what the agent got.
+  /// Adds an edition of the text that the letters make, unless the message is forgotten. Text that
+  /// is typed while an agent starts may be too late, so what the agent got is kept.
   ///
-  /// - Parameter seen: the editions that it clears, as far as they are live; nil for all.
+  /// - Parameter seen: the editions to clear, if they are live; nil for all.
   mutating func putEdition(of id: MessageID, over seen: [OperationID]?) {
     guard let message = workspace.messageStates[id], let primary = message.primary,
       !workspace.isForgotten(id)
@@ -57,8 +57,8 @@ extension CommandAuthor {
     changing(primary.id, bytes: edition.bytes) { $0.emit(edition, of: primary.id) }
   }
 
-  /// Settles editions that hold one text before somebody types on: what is typed is no other version of
-  /// what was saved, and its places are those of the text.
+  /// Settles editions that all hold one text, before a user continues to type. The typed text is
+  /// then no further version of the saved one, and its places are counted in the text.
   mutating func settleEditions(of id: MessageID) throws(QueueError) {
     guard workspace.messageStates[id]?.element.tags[.edition]?.tags.count ?? 0 >= 2,
       let message = workspace.messageStates[id].map(ShownMessage.init),
@@ -71,7 +71,7 @@ extension CommandAuthor {
       .clearTags(element: addition, field: .edition, clears: message.editions.map(\.id)))
   }
 
-  /// Clears the editions of a message of which nothing is to stay.
+  /// Clears the editions of a message whose content is forgotten.
   mutating func emitForgetting(ofEditions element: ElementState) {
     let editions = element.tagIDs(.edition)
     guard !editions.isEmpty, let reference = element.references.first else { return }
@@ -80,9 +80,11 @@ extension CommandAuthor {
 }
 
 extension UndoValue {
-  /// What takes an edition back: the names of those that a change put, and those that it cleared.
+  /// The inverse of a change of editions: the names of those that it added, and the notes of those
+  /// that it cleared.
   ///
-  /// - Parameter workspace: knows the devices that made them, which whoever puts them again says.
+  /// - Parameter workspace: knows the devices that made them; whoever adds them again names these
+  ///   devices.
   init?(
     ofEditions before: [WorkspaceImage.Tag], _ after: [WorkspaceImage.Tag],
     in workspace: Workspace
@@ -99,6 +101,6 @@ extension UndoValue {
 }
 
 extension UndoField {
-  /// Whether it is about a text, which merges with what others changed.
+  /// Whether it belongs to a text, which merges with others' changes.
   var isOfText: Bool { part == .text || part == .tags(.edition) }
 }

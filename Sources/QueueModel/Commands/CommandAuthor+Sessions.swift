@@ -1,6 +1,6 @@
 import SequenceCRDT
 
-/// Sessions: adding, naming, pausing, deleting them, and which device is their host.
+/// Sessions: adding, naming, pausing and deleting them, and naming their host.
 extension CommandAuthor {
   mutating func addSession(
     _ id: SessionID, name: String?, project: String?
@@ -24,8 +24,8 @@ extension CommandAuthor {
     return operations.isEmpty ? .unchanged : .done
   }
 
-  /// Deleting clears what it sees: messages, place in the thread queue, locks and pauses. What
-  /// another device adds at the same time keeps the session alive.
+  /// Deleting clears what it sees: messages, place in the thread queue, locks and pauses. Additions
+  /// by other devices at the same time keep the session alive.
   mutating func deleteSession(_ id: SessionID) throws(QueueError) -> CommandOutcome.Notice {
     let session = try existingSession(id)
     let reference = try self.reference(of: session)
@@ -89,7 +89,7 @@ extension CommandAuthor {
   ) throws(QueueError) -> CommandOutcome.Notice {
     let session = try existingSession(id)
     guard session.host != device else { return .unchanged }
-    // Who names a host wants the session: an undo elsewhere that did not see it takes nothing away.
+    // Naming a host keeps the session: an undo elsewhere that did not see it removes nothing.
     if device != nil { try touchExistence(of: id) }
     emit(
       .setRegister(

@@ -18,7 +18,8 @@ extension CommandAuthor {
     return .done
   }
 
-  /// Puts threads at the end by hand. A lock stays as it is: who works on the thread still does.
+  /// Puts threads at the end on a user's request. A lock stays, because the work on the thread
+  /// continues.
   mutating func addThreads(_ ids: [SessionID]) throws(QueueError) -> CommandOutcome.Notice {
     try checkBatch(ids.count)
     for id in ids { _ = try existingSession(id) }

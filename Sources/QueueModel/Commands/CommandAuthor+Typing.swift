@@ -2,8 +2,8 @@ import SequenceCRDT
 
 /// Typing: text at an offset. Offsets count the visible Unicode scalars, from 0.
 ///
-/// Functions that return no text find the data that an edit needs: a reference to the text during
-/// the change would make the change copy it.
+/// The functions that find an edit's data return no text: a reference to the text during the change
+/// would cause a copy.
 extension CommandAuthor {
   mutating func insertText(
     _ text: String, at offset: Int, of id: MessageID
@@ -76,10 +76,11 @@ extension CommandAuthor {
     }
   }
 
-  /// Has the letters make the visible text, before places in it are counted. An offset that cannot
-  /// be typed at is refused first.
+  /// Makes the letters match the visible text before places are counted. An invalid offset is
+  /// refused first.
   ///
-  /// - Returns: whether they made another one; an undo restores that text with what was typed.
+  /// - Returns: whether the letters made a different text; an undo restores that text together with
+  ///   the typing.
   private mutating func settleTyped(
     in id: MessageID, replacing range: Range<Int>, by text: String
   ) throws(QueueError) -> Bool {

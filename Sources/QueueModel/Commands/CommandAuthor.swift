@@ -1,14 +1,14 @@
 import SequenceCRDT
 
-/// Who makes the operations of one command, and applies each as it is made: the next one is made of
-/// the state behind it.
+/// Makes the operations of one command. It applies each at once, so that the next operation sees
+/// its effect.
 ///
-/// The author has the workspace from the command's beginning to its end: `Workspace.withAuthor` moves it in
-/// and out. A second copy made beside it would have the next operation copy what it touches, so no
-/// function returns slots or texts to one that emits. The copy that a device keeps until its store took
-/// the command costs that once a command.
+/// The author owns the workspace from the command's beginning to its end: `Workspace.withAuthor`
+/// moves it in and out. With a second copy, the next operation would copy what it changes. So no
+/// function returns slots or texts to a function that emits. A device keeps a copy until its store
+/// has taken the command, and so pays for this once a command.
 struct CommandAuthor {
-  /// The state behind what was made so far.
+  /// The state after the operations so far.
   private(set) var workspace: Workspace
   let context: CommandContext
   private(set) var operations: [Operation] = []
@@ -25,7 +25,7 @@ struct CommandAuthor {
 
   var stamp: Stamp { context.stamp }
 
-  /// What takes everything back that was made so far.
+  /// The steps that undo the operations so far.
   var undoSteps: [UndoStep] { recorder?.steps(in: workspace) ?? [] }
 
   /// Records typing: `count` scalars replace the old text.
@@ -118,7 +118,7 @@ struct CommandAuthor {
   static var operationBytes: Int { 32 }
 }
 
-/// What several commands ask and do.
+/// Checks and steps that several commands share.
 extension CommandAuthor {
   func waitingMessage(_ id: MessageID) throws(QueueError) -> MessageState {
     guard let message = workspace.messageStates[id] else {
@@ -142,7 +142,7 @@ extension CommandAuthor {
     return message
   }
 
-  /// Refuses what the agent has already.
+  /// Refuses a message that the agent has already.
   func checkIdle(_ id: MessageID) throws(QueueError) {
     guard workspace.messageStates[id]?.element.runState.isInFlight != true else {
       throw .alreadyStarted(id: id.description)

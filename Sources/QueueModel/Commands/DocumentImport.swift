@@ -1,9 +1,8 @@
 import SequenceCRDT
 
-/// An import: adds the content of a document that the workspace lacks. Sessions are identified by
-/// id. Messages are, too, and are added after those that wait already; threads that are not queued
-/// are added after those that are. Existing content stays as it is. The cap does not apply, as for
-/// a restore.
+/// An import: adds the content of a document that the workspace lacks. Sessions and messages are
+/// identified by id. New messages follow those that wait already, and new threads follow those in
+/// the queue. Existing content is unchanged. As for a restore, the cap does not apply.
 struct DocumentImport {
   private let document: WorkspaceDocument
   private var counts = ImportCounts()
@@ -14,7 +13,7 @@ struct DocumentImport {
 
   consuming func write(by author: inout CommandAuthor) throws(QueueError) -> CommandOutcome.Notice {
     if let fault = document.fault { throw .invalidDocument(reason: fault) }
-    // All of them or none: the first would be applied before the last is refused.
+    // All checks come first, or some content would be applied before a later part is refused.
     let added = Set(document.sessions.map(\.id)).count { author.workspace.sessionStates[$0] == nil }
     guard author.workspace.sessionStates.count + added <= Limits.sessionsMax else {
       throw .limitReached(what: "sessions", max: Limits.sessionsMax)
@@ -88,7 +87,7 @@ struct DocumentImport {
     }
   }
 
-  /// Made apart from its application: a reference to the session would make that copy its queue.
+  /// Made before it is applied: a reference to the session would cause a copy of its queue.
   private func addition(
     of message: WorkspaceDocument.Message, to session: SessionID, _ author: borrowing CommandAuthor
   ) -> Operation.AddMessage? {
@@ -97,7 +96,7 @@ struct DocumentImport {
     else { return nil }
     return Operation.AddMessage(
       message: message.id, session: reference, origins: state.slots.originsAtEnd,
-      // A time of a wrong clock must not be ahead of the server's.
+      // A time from a wrong clock must not be ahead of the server's.
       stamp: min(Stamp(milliseconds: message.createdAt), author.stamp),
       priority: Priority(name: message.priority) ?? .normal,
       clears: state.element.tagIDs(.exists))
@@ -110,7 +109,7 @@ struct DocumentImport {
       !session.isInThreadQueue, let reference = session.element.references.first
     else { return }
     counts.threads += 1
-    // An earlier place would win over one that is as old as the document.
+    // A place with an earlier time would win over one that is as old as the document.
     let isFresh = session.threadPosition == nil
     author.emit(
       .enqueueThread(
@@ -123,7 +122,7 @@ struct DocumentImport {
 }
 
 extension WorkspaceDocument.Message {
-  /// About the bytes of what makes it, at least.
+  /// The approximate minimum size of its operations, in bytes.
   fileprivate var changeBytes: Int {
     let texts = [lastError, project].compactMap { $0 } + (attachments ?? []).map(\.note)
     return texts.reduce(content.utf8.count + editionBytes) {

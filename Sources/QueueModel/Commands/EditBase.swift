@@ -1,8 +1,8 @@
 public import SequenceCRDT
 
-/// The state that an editor opened of a message: the ids of the scalars and their text.
+/// The state of a message when an editor opened it: the ids of the scalars and their text.
 ///
-/// Saving against it keeps what others wrote meanwhile, because the edit names scalars, not places.
+/// An edit names scalars, not places, so saving keeps what others wrote meanwhile.
 public struct EditBase: Hashable, Sendable {
   /// The `addMessage` that introduced the content.
   public var content: OperationID
@@ -13,14 +13,14 @@ public struct EditBase: Hashable, Sendable {
   /// The live editions: saving against the base clears these.
   package var editions: [OperationID] = []
 
-  /// This text, of which saving clears what another base had seen.
+  /// This text, with the editions of another base: saving clears those.
   package func cleared(as other: EditBase) -> EditBase {
     var base = self
     base.editions = other.editions
     return base
   }
 
-  /// Leaves out the editions that came later than a version: who saves has not seen them.
+  /// Omits the editions that are later than a version: the user who saves has not seen them.
   package func seen(at version: VersionVector) -> EditBase {
     var base = self
     base.editions.removeAll { !version.contains($0) }
@@ -38,7 +38,7 @@ extension EditBase {
 }
 
 extension Workspace {
-  /// Notes what a message's content is now, for a later `edit`.
+  /// Captures a message's present content for a later `edit`.
   ///
   /// - Throws: `QueueError.messageNotFound`.
   public func editBase(_ id: MessageID) throws(QueueError) -> EditBase {

@@ -22,7 +22,8 @@ extension Workspace {
 }
 
 extension CommandAuthor {
-  /// Deletes the texts and removes the files of messages that have ended; others are left alone.
+  /// Deletes the texts and removes the files of messages that have ended. Other messages are
+  /// unchanged.
   mutating func forget(_ ids: some Sequence<MessageID>) {
     for id in ids {
       guard let message = workspace.messageStates[id], ShownMessage(message).isForgettable else {
@@ -59,7 +60,8 @@ extension ShownMessage {
   /// Whether it has ended and all of its content is gone.
   var isForgotten: Bool { isOver && !holdsSomething }
 
-  /// Whether nothing is to come of it: no agent has it, and all of every change has come.
+  /// Whether nothing more can happen to it: no agent has it, and every change has arrived
+  /// completely.
   private var isOver: Bool { !stands && !isIncomplete }
   private var holdsSomething: Bool {
     !attachments.isEmpty || !editions.isEmpty || !text().isEmpty

@@ -36,7 +36,7 @@ public enum QueueError: Error, Hashable, Sendable {
   case messageNotCancelled(id: String)
   /// The message ended so long ago that its content is gone.
   case messageForgotten(id: String)
-  /// The agent has the message already, so it cannot be changed or cancelled any more.
+  /// The agent has the message already, so it can no longer be changed or cancelled.
   case alreadyStarted(id: String)
   /// The message was done already.
   case messageFinished(id: String)
@@ -214,7 +214,7 @@ extension QueueError: CustomStringConvertible {
 public struct PersistenceFault: Error, Hashable, Sendable, CustomStringConvertible {
   /// The file system's or database's words.
   public var description: String
-  /// Whether space is what lacks.
+  /// Whether the reason is a lack of space.
   public var isDiskFull: Bool
 
   /// Puts the parts together.

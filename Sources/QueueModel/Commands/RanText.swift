@@ -1,11 +1,11 @@
 import SequenceCRDT
 
-/// The text that an agent got, of a message whose text was changed since.
+/// The text that an agent got, if the message's text was changed since.
 package struct RanText: Hashable, Sendable {
   var message: MessageID
   var attempt: UInt16
   var text: String
-  /// The editions of before.
+  /// The editions before the change.
   var known: [OperationID]
 }
 
@@ -44,7 +44,7 @@ extension RanText {
     guard let message = before.shownMessage(id), message.hasStarted,
       let run = message.runState.run, isRun(message, on: device, in: before), let later,
       later.hasHad(run),
-      // A host that was put back hears again of what it kept.
+      // A host that was restored from a backup receives again what it kept.
       later.editions.ran(in: run.attempt) == nil
     else { return nil }
     let text = message.text()
@@ -86,7 +86,7 @@ extension RanText {
     Set(
       operations.compactMap { operation in
         switch operation.body {
-        // One that was sent under the same id, and before by its clock, is the text of both.
+        // If the same id was sent twice, the earlier one by its clock is the text of both.
         case .addMessage(let addition): addition.message
         case .insertText(let insertion): workspace.messageKeys[insertion.message]
         case .deleteText(let deletion): workspace.messageKeys[deletion.message]
@@ -117,10 +117,10 @@ extension ShownMessage {
 }
 
 extension RanText {
-  /// What a message shows whose agent starts; nil if it does not start now. An agent that was given up may be done
-  /// all the same, with another text than the message has now.
+  /// The visible state of a message whose agent starts; nil if it does not start now. An agent that
+  /// was given up may still finish, with a text that is not the message's present one.
   ///
-  /// - Parameter got: what its agent got; nil if that is not known.
+  /// - Parameter got: the text that its agent got; nil if it is unknown.
   static func shown(before run: Run, of message: MessageState, got: String?) -> String? {
     guard !message.element.runState.isInFlight else { return nil }
     let shown = ShownMessage(message).text()
@@ -129,12 +129,13 @@ extension RanText {
     return shown
   }
 
-  /// Has the letters of a message that has started make what its agent gets, and keeps that beside them: what is
-  /// saved later came too late. Nothing is to do if no texts were merged.
+  /// Changes the letters of a started message to the text that its agent gets, and keeps that text
+  /// as an edition. Whatever is saved later is too late. Does nothing if no texts were merged.
   ///
   /// - Parameters:
-  ///   - text: what it showed before it started.
-  ///   - got: what its agent gets; nil if that is the same. Else what was saved since it was let out came too late.
+  ///   - text: the visible text before the start.
+  ///   - got: the text that its agent gets; nil if it is the same. Otherwise, what was saved after
+  ///     the grant is too late.
   static func settle(
     _ text: String, of id: MessageID, got: String?, attempt: UInt16, by author: inout CommandAuthor
   ) throws(QueueError) {
@@ -154,7 +155,7 @@ extension RanText {
       .put(by: &author)
   }
 
-  /// Puts an edition of it.
+  /// Adds an edition of it.
   private func put(by author: inout CommandAuthor) {
     guard let element = author.workspace.messageStates[message]?.element,
       let reference = element.references.first

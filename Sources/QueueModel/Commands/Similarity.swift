@@ -1,4 +1,4 @@
-/// Words that a user may have meant.
+/// Suggestions for a mistyped word.
 package enum Similarity {
   /// The words that begin with the given one, or that differ from it by few letters, the nearest
   /// first.
@@ -23,8 +23,8 @@ package enum Similarity {
       .map(\.word)
   }
 
-  /// How many letters have to be put in, taken out, changed, or exchanged with their neighbour; nil
-  /// beyond what is allowed (optimal string alignment).
+  /// The number of letters to insert, delete, change or exchange with their neighbour; nil beyond
+  /// the maximum (optimal string alignment).
   static func distance(_ left: [Unicode.Scalar], _ right: [Unicode.Scalar], allowed: Int) -> Int? {
     guard abs(left.count - right.count) <= allowed else { return nil }
     var earlier: [Int] = []

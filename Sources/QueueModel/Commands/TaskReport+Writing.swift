@@ -1,9 +1,9 @@
 import SequenceCRDT
 
 extension TaskReport {
-  /// Writes what a session's agent does. Its thread is locked while the agent works, and visible
-  /// while it waits for its user or is done. Of a deleted session only the progress and the end of
-  /// its open work are written, and the requests that no longer wait, which does not restore the
+  /// Writes what a session's agent does. The session's thread is locked while the agent works, and
+  /// visible while it waits for its user or is done. For a deleted session, only the progress and
+  /// end of open work and the requests that no longer wait are written. That does not restore the
   /// session.
   func write(by author: inout CommandAuthor) throws(QueueError) -> CommandOutcome.Notice {
     guard let session = author.workspace.sessionStates[self.session],
@@ -38,7 +38,7 @@ extension TaskReport {
       outcome: self.outcome ?? (self.status.request == nil ? current?.outcome : nil),
       alsoAwaits: self.alsoAwaits, moreRequests: self.moreRequests)
     let reference = try author.reference(of: session)
-    // The first piece last: who sees it has the others.
+    // The first piece comes last: a replica that has it has the others.
     for (field, piece) in zip(RegisterField.taskPieces, text.pieces).reversed() {
       author.emit(.setRegister(element: reference, field: field, value: piece, stamp: fence))
     }

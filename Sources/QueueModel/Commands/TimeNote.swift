@@ -1,12 +1,12 @@
 import SequenceCRDT
 
-/// When changes were made that carry no stamp: typing, cancelling, pausing and their like.
+/// The times of changes that carry no stamp, such as typing, cancelling and pausing.
 package enum TimeNote {
-  /// The maximum distance between an operation without a stamp and the stamp of its replica before
-  /// it, in milliseconds: typing costs one note a second.
+  /// The maximum time between an operation without a stamp and the replica's stamp before it, in
+  /// milliseconds. So typing costs one note a second.
   package static let stepMilliseconds: Int64 = 1_000
 
-  /// Writes when a command was made, if the log could not show it: a register of the session, after
+  /// Writes the time of a command if the log would not show it: a register of the session, after
   /// the operations that it describes.
   ///
   /// - Parameters:

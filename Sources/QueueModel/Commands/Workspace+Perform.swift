@@ -24,9 +24,10 @@ extension Workspace {
     return try write(in: context) { author throws(QueueError) in try author.run(command) }
   }
 
-  /// Deletes the texts and removes the files of messages that have ended; others are left alone.
+  /// Deletes the texts and removes the files of messages that have ended. Other messages are
+  /// unchanged.
   ///
-  /// Text that another user types at the same time stays: it was not visible here.
+  /// Text that another user types at the same time stays, because it was not visible here.
   ///
   /// - Throws: `QueueError.stateDamaged`; nothing changed then.
   package mutating func forget(
@@ -59,7 +60,7 @@ extension Workspace {
     }
   }
 
-  /// Lets an author make operations of this state, one behind the other.
+  /// Lets an author make operations on this state, one after the other.
   ///
   /// - Throws: what `make` throws, and `QueueError.stateDamaged`; nothing changed then.
   mutating func write(

@@ -1,6 +1,6 @@
 package import SequenceCRDT
 
-/// What there is to know of a message before it goes to an agent.
+/// What decides whether a message goes to an agent.
 package struct DispatchState: Hashable, Sendable {
   /// The session whose queue holds it.
   package var session: SessionID
@@ -10,22 +10,23 @@ package struct DispatchState: Hashable, Sendable {
   /// Its `live` tags, by id.
   package var tags: [OperationID]
   package var text: String
-  /// Milliseconds since 1970 before which its session starts nothing; nil if there is no such time.
+  /// The time before which its session starts nothing, in milliseconds since 1970; nil if there is
+  /// none.
   package var earliest: Int64?
-  /// Milliseconds since 1970 before which it is not in line; nil if it is at any time.
+  /// The time before which it is not in line, in milliseconds since 1970; nil if it always is.
   package var later: Int64?
-  /// Whether its queue is paused, waits for a decision, for the rest of a change of this message or for
-  /// a look at its merged text, or another message of it is in flight.
+  /// Whether its queue is blocked: it is paused, has another message in flight, or waits for a
+  /// decision, for the rest of a change of this message or for a check of its merged text.
   package var queueStands: Bool
   /// Whether a part of a change of it has not come yet.
   package var isIncomplete: Bool
-  /// Whether its text was merged of several that were saved apart, and waits for a look: in a session
-  /// whose `onMerge` is `run` only if nothing is left of the text.
+  /// Whether its text was merged from several that were saved apart, and waits for a check. If the
+  /// session's `onMerge` is `run`, it waits only if nothing is left of the text.
   package var isMerged: Bool
 }
 
 extension DispatchState {
-  /// The time before which it must not start, for any reason; nil if it may at once.
+  /// The time before which it must not start, for any reason; nil if it may start at once.
   package var due: Int64? {
     guard let earliest, let later else { return earliest ?? later }
     return max(earliest, later)
@@ -56,10 +57,10 @@ package struct QueueLine: Hashable, Sendable {
   /// When the next of the skipped messages comes into line, in milliseconds since 1970; nil if none
   /// is skipped.
   package private(set) var next: Int64?
-  /// Which one that is, the first of several.
+  /// That message; the first one if there are several.
   package private(set) var nextMessage: MessageID?
 
-  /// How many places are looked at together, at most.
+  /// The maximum number of places that are examined together.
   private static let placesMax = 256
 
   /// - Parameters:
@@ -94,7 +95,7 @@ package struct QueueLine: Hashable, Sendable {
     return (first, state)
   }
 
-  /// Whether something of a session may start, now or when its time comes.
+  /// Whether any message of a session may start, now or when its time comes.
   ///
   /// - Complexity: as for a line.
   package static func comes(to session: SessionID, in workspace: Workspace) -> Bool {
@@ -105,7 +106,7 @@ package struct QueueLine: Hashable, Sendable {
 }
 
 extension ShownMessage {
-  /// Until when it is not in line; nil if it is at any time.
+  /// The time before which it is not in line; nil if it always is.
   fileprivate var laterInLine: Int64? {
     runState.isInFlight || runState.isHalted ? nil : later
   }
@@ -128,8 +129,8 @@ extension Workspace {
   }
 
   /// The message that a session's host may start next: the first in line at a time. nil if there is
-  /// none, or if the queue is blocked, because it is paused, waits for a decision, for the rest of
-  /// a change or for the check of a merged text, or has a message in flight.
+  /// none or the queue is blocked. A queue is blocked if it is paused, has a message in flight, or
+  /// waits for a decision, for the rest of a change or for the check of a merged text.
   ///
   /// - Parameter time: in milliseconds since 1970, by the clock of the device that decides.
   /// - Complexity: O(messages that are not in line + log slots); O(messages of the session) if it

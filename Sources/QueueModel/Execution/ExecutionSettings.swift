@@ -1,11 +1,11 @@
-/// How a device runs messages. What a person at the device says of one session, consent and an agent
-/// of its own, is kept beside it by the store.
+/// How a device runs messages. The store keeps the settings of one session separately: a user's
+/// consent and an agent of its own.
 ///
 /// ```swift
 /// let settings = ExecutionSettings(isEnabled: true, onUnknown: .retry)
 /// ```
 public struct ExecutionSettings: Hashable, Sendable {
-  /// Whether there are agents; without them nothing is claimed.
+  /// Whether there are agents; without agents, nothing is claimed.
   public var isEnabled: Bool
   /// The policy for an attempt whose outcome is unknown.
   public var onUnknown: UnknownPolicy
@@ -16,7 +16,8 @@ public struct ExecutionSettings: Hashable, Sendable {
   /// Whether a session starts only if a user at this device allows it. Otherwise all sessions start
   /// whose host this device is, whoever chose it.
   public var needsConsent: Bool
-  /// Whether sessions without consent ask for it, on all devices, when something of theirs would start.
+  /// Whether a session without consent asks for it, on all devices, when one of its messages would
+  /// start.
   public var asksForConsent: Bool
 
   /// Puts the settings together.
@@ -54,7 +55,7 @@ public enum UnknownPolicy: String, Hashable, Sendable, CaseIterable {
   case ask
   /// Go on without it.
   case skip
-  /// Try it again, at the risk that the agent did it already; three times in a row.
+  /// Try it again, up to three times in a row, at the risk that the agent did it already.
   case retry
 }
 
@@ -69,7 +70,7 @@ public struct ExecutionCounts: Hashable, Sendable {
   /// Attempts whose outcome is unknown.
   public var unknown = 0
 
-  /// Nothing yet.
+  /// Creates empty counts.
   public init() {}
 }
 

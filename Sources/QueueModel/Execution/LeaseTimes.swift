@@ -1,5 +1,5 @@
-/// The times of a lease, which depend on each other: whoever may have lost one begins nothing before
-/// another device can get it.
+/// The times of a lease. They depend on each other: a device that may have lost its lease begins
+/// nothing before another device can get it.
 ///
 /// ```text
 /// 0 s        5 s, or 10 s   20 s                  28 s         29 s            30 s
@@ -13,7 +13,7 @@ public enum LeaseTimes {
   public static let leaseMilliseconds: Int64 = 30_000
   /// A holder renews a lease that was not confirmed for this time.
   public static let renewalMilliseconds: Int64 = 10_000
-  /// The same while an agent works under it.
+  /// As `renewal`, while an agent works under the lease.
   public static let workingRenewalMilliseconds: Int64 = 5_000
   /// A holder begins nothing under a lease that was not confirmed for this time; if its session
   /// requires it, the holder stops what runs.

@@ -2,7 +2,7 @@ import SequenceCRDT
 
 /// How far an attempt to run a message has come; the raw value is the wire's, later ones win.
 public enum RunPhase: UInt8, Hashable, Sendable, CaseIterable {
-  /// The authority let the prompt out; the agent may have got it.
+  /// The authority granted the start; the agent may have got the prompt.
   case dispatched = 2
   /// The agent has it.
   case running = 3
@@ -33,9 +33,9 @@ public struct Run: Hashable, Sendable {
   public var attempt: UInt16
   /// How far it has come.
   public var phase: RunPhase
-  /// When it came there, in milliseconds since 1970 on the host's clock.
+  /// When it reached this phase, in milliseconds since 1970 on the host's clock.
   public var milliseconds: Int64
-  /// What there is to say: the error of a failed attempt, the summary of a successful one.
+  /// The error of a failed attempt, or the summary of a successful one.
   public var note: String
 
   /// Puts the parts together.
@@ -52,7 +52,7 @@ public struct Run: Hashable, Sendable {
   /// Bytes of a note that are kept; longer ones are cut between characters.
   public static let noteBytesMax = 1_000
 
-  /// What orders it.
+  /// Its place in the order of writes.
   package var fence: Fence { Fence(token: token, attempt: attempt, phase: phase.rawValue) }
 
   /// The register's value: the time, and the note behind a space.
@@ -140,10 +140,10 @@ public struct Resolution: Hashable, Sendable {
     self.skips = skips
   }
 
-  /// What orders a decision: the attempt, then the time, and always behind the one that it replaces.
-  /// So no decision about an earlier attempt wins, however late it was taken.
+  /// The order of decisions: by attempt, then by time, and always after the decision that it
+  /// replaces. So a decision about an earlier attempt never wins, no matter how late it was made.
   ///
-  /// - Parameter seen: what orders the decision that its author saw.
+  /// - Parameter seen: the fence of the decision that its author saw.
   static func fence(
     attempt: UInt16, milliseconds: Int64, behind seen: Stamp?
   ) -> Stamp {
@@ -153,8 +153,8 @@ public struct Resolution: Hashable, Sendable {
     return Stamp(rawValue: seen.rawValue == .max ? .max : seen.rawValue + 1)
   }
 
-  /// When a decision was made, in milliseconds since 1970; nil if it revoked one, whose fence it
-  /// follows.
+  /// When a decision was made, in milliseconds since 1970. If it revokes another decision, its
+  /// fence only follows that one's, and the result is nil.
   static func milliseconds(ofFence fence: Stamp, _ value: RegisterValue) -> Int64? {
     guard let decision = Resolution(value), UInt64(decision.attempt) == fence.rawValue >> 48 else {
       return nil
@@ -184,7 +184,7 @@ public struct Resolution: Hashable, Sendable {
   }
 }
 
-/// What executing means for a message: the run and the decision about it.
+/// The execution state of a message: the run and the decision about it.
 package struct RunState: Hashable, Sendable {
   package var run: Run?
   /// The decision about its attempt, whether or not that waits for it.
@@ -227,7 +227,7 @@ package struct RunState: Hashable, Sendable {
 
   /// The message's status.
   ///
-  /// - Parameter stands: whether it is in a queue of an existing session.
+  /// - Parameter stands: whether the message is in a queue of an existing session.
   package func status(stands: Bool) -> MessageStatus {
     guard let run else { return stands ? .queued : .cancelled }
     switch run.phase {
@@ -243,14 +243,14 @@ package struct RunState: Hashable, Sendable {
 }
 
 extension ElementState {
-  /// As `runState`, but without times and notes. Whether a message is in its queue does not depend
-  /// on them, and a long queue asks that of every message.
+  /// As `runState`, but without times and notes. They do not affect whether a message is in its
+  /// queue, which a long queue checks for every message.
   var standing: RunState {
     guard let register = registers[.run] else { return RunState() }
     return runState(of: Run(fence: Fence(register.stamp), value: .number(0)))
   }
 
-  /// What executing means for the message.
+  /// The execution state of the message.
   var runState: RunState {
     guard let register = registers[.run] else { return RunState() }
     return runState(of: Run(fence: Fence(register.stamp), value: register.value))

@@ -8,7 +8,7 @@ public enum StartObstacle: Hashable, Sendable {
   case agentBusy
   /// A user works with the agent, and it asks for no prompt now.
   case agentNotAsking
-  /// The program is to end.
+  /// The program is about to end.
   case draining
   /// A part of a change of the first message has not arrived: the device that made it sends the
   /// rest, or a user cancels the message.
@@ -20,10 +20,10 @@ public enum StartObstacle: Hashable, Sendable {
   case movedWhileRunning(SessionID)
   /// An attempt of the session may still be at work on another device.
   case runsElsewhere
-  /// The first message is not to start before this time, in milliseconds since 1970, or no message is in line
-  /// before it.
+  /// The first message must not start before this time, in milliseconds since 1970, or no message
+  /// is in line before it.
   case notBefore(Int64)
-  /// The last start, or the last question to the authority, came to nothing: the next try comes at this
+  /// The last start, or the last request to the authority, failed. The next attempt is at this
   /// time, in milliseconds since 1970.
   case triesAgain(Int64)
   /// The authority has not answered whether it may start.

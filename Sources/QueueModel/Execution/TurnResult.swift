@@ -1,15 +1,15 @@
 /// How an agent's turn ended.
 public enum TurnResult: Hashable, Sendable {
-  /// The agent did it; a line of what, possibly empty.
+  /// The agent succeeded; a line that summarizes the work, possibly empty.
   case succeeded(summary: String)
   /// The agent or its exit code reports that it did not succeed.
   case failed(String)
-  /// The agent's process died, or ended without the word that its format ends with.
+  /// The agent's process died, or ended without the final entry of its format.
   case died(String)
   /// The agent cannot work before a time, in milliseconds since 1970; this was no failure.
   case tryLater(Int64, reason: String)
-  /// The agent cannot work for so long, in milliseconds; no clock is asked.
+  /// The agent cannot work for this duration, in milliseconds, whatever the clock shows.
   case tryAfter(Int64, reason: String)
-  /// There was no agent that could have got the prompt.
+  /// There was no agent that could get the prompt.
   case notStarted(String)
 }

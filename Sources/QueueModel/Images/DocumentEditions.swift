@@ -1,4 +1,5 @@
-/// The editions of a merged message in a document: what is exported as merged is imported as merged.
+/// The editions of a merged message in a document: a message that is merged at export is merged
+/// after import.
 extension WorkspaceDocument.Edition {
   package init(_ version: MessageVersion) {
     self.init(savedAt: version.savedAt)
@@ -37,7 +38,7 @@ extension WorkspaceDocument.Edition {
 }
 
 extension WorkspaceDocument.Message {
-  /// More than so many texts of one message no person has saved apart.
+  /// The maximum number of versions of one message; users never save more versions apart.
   private static let editionsMax = 100
 
   var editionsFault: String? {
@@ -51,8 +52,8 @@ extension WorkspaceDocument.Message {
     return nil
   }
 
-  /// The notes of its editions: no blank one, which no user could choose, and beside one alone the text that was
-  /// merged of it and others.
+  /// The notes of its editions. A blank text is omitted, since no user could choose it. If only one
+  /// is left, the merged text is added.
   var editionNotes: [String] {
     let notes = (editions ?? [])
       .filter { $0.content.map { !$0.trimmedOfWhitespace().isEmpty } ?? true }.map(\.note)
@@ -60,7 +61,7 @@ extension WorkspaceDocument.Message {
       ? notes + [Edition(of: content, milliseconds: createdAt).note] : notes
   }
 
-  /// About the bytes that its editions take.
+  /// The approximate size of its editions, in bytes.
   var editionBytes: Int {
     editionNotes.reduce(0) { $0 + CommandAuthor.operationBytes + $1.utf8.count }
   }

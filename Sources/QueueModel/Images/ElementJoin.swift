@@ -42,13 +42,13 @@ extension KnownStates {
     }
   }
 
-  /// Checks that what only one state has is unknown to the other.
+  /// Checks that an element that only one state has is unknown to the other.
   private func check(_ mine: OperationID?, _ theirs: OperationID?) throws(MergeError) {
     if let mine { try check(mine, isUnknownTo: there) }
     if let theirs { try check(theirs, isUnknownTo: here) }
   }
 
-  /// What only one state shows was cleared in the other, if that knows of it.
+  /// A tag that only one state shows was cleared in the other, if the other knows it.
   private func joined(
     _ one: [WorkspaceImage.Tags], _ other: [WorkspaceImage.Tags]
   ) throws(MergeError) -> [WorkspaceImage.Tags] {
@@ -136,7 +136,7 @@ extension WorkspaceImage {
     var units = 0
     let check = { (first: OperationID, last: OperationID) throws(MergeError) in
       guard first.seq >= 1, vector.contains(last) else {
-        throw .invalidImage(reason: "it holds something nobody wrote")
+        throw .invalidImage(reason: "it contains something that no operation wrote")
       }
       units += Int(last.seq - first.seq) + 1
       guard units <= RunSequence.unitsMax else {

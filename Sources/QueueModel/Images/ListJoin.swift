@@ -24,7 +24,7 @@ extension KnownStates {
   ) throws(MergeError) -> WorkspaceImage.Addition {
     var one = one
     var other = other
-    // A server may have moved it down twice.
+    // A server may have lowered it twice.
     one.stamp = max(one.stamp, other.stamp)
     other.stamp = one.stamp
     if one.runs == other.runs, one.text.utf8.elementsEqual(other.text.utf8) { return one }
@@ -53,11 +53,11 @@ extension KnownStates {
 
 /// The differences between two lists with units of the same tree.
 private struct ListDifference {
-  /// What one list has and the other lacks.
+  /// The units that one list has and the other lacks.
   struct Part {
     /// Units in a causal order, numbered as in the list that has them.
     var units: [RunSequence.Run] = []
-    /// Units of both lists that this one hides and the other shows.
+    /// Units of both lists that are hidden here and visible there.
     var hidden: [RunSequence.Run] = []
 
     var isNothing: Bool { units.isEmpty && hidden.isEmpty }
@@ -134,7 +134,7 @@ extension RunSequence.Run {
     runs.sort { $0.id < $1.id }
     for (run, next) in zip(runs, runs.dropFirst())
     where next.id <= run.unitID(at: run.length - 1) {
-      throw .invalidImage(reason: "a unit stands there twice")
+      throw .invalidImage(reason: "a unit occurs twice")
     }
     return runs
   }
@@ -157,7 +157,7 @@ extension [RunSequence.Run] {
 }
 
 extension ArraySlice<RunSequence.Run> {
-  /// Takes the first units off, at most `length` and none of another run.
+  /// Removes the first units: at most `length`, and only from the first run.
   ///
   /// - Precondition: there is a run, and `length` is from 1 to its length.
   fileprivate mutating func takeFirst(_ length: Int) -> RunSequence.Run {
@@ -225,7 +225,7 @@ extension [RunSequence.Run] {
 
 // MARK: Adding
 
-/// A list that takes units of another one.
+/// A list that takes in the units of another one.
 private protocol UnitList {
   /// Puts units at the places of their origins, visible or hidden.
   mutating func insert(_ run: RunSequence.Run) throws(SequenceFault)
@@ -260,7 +260,7 @@ extension RunSequence: UnitList {
 
 private struct JoinedText: UnitList {
   var content: TextContent
-  /// The text that has what is added.
+  /// The text that contains the added units.
   let source: TextContent
 
   mutating func insert(_ run: RunSequence.Run) throws(SequenceFault) {

@@ -5,9 +5,9 @@ import SequenceCRDT
 /// content of one of them is then added to the other one by new operations. SPECIFICATION.md,
 /// section "Copies of a memory".
 package struct StateRecovery {
-  /// The state that stays.
+  /// The state that is kept.
   let here: Workspace
-  /// The one that goes.
+  /// The state that is replaced.
   let other: Workspace
 
   package init(of other: Workspace, in here: Workspace) {
@@ -16,11 +16,11 @@ package struct StateRecovery {
 
   /// Commands after which this state lacks nothing that the other state shows.
   ///
-  /// A text that is partly missing here is added as a message of its own. Its id follows from the
-  /// message's and from the text, so that several devices that add the same make one message. Only
-  /// a message that would start there without another decision waits here, too: all others are
-  /// added as cancelled. A message that is cancelled, paused or begun in the other state, which
-  /// knows better, is stopped here.
+  /// A text that is partly missing here is added as a message of its own. Its id is derived from
+  /// the message's id and the text, so that several devices that add the same text make one
+  /// message. A message waits here only if it would start there without a further decision; all
+  /// others are added as cancelled. A message that is cancelled, paused or begun in the other state
+  /// is stopped here, because that state knows more.
   ///
   /// - Complexity: O(other state · log).
   package func commands() -> [Command] {
@@ -57,7 +57,7 @@ package struct StateRecovery {
     return document.parts.map(Command.importDocument) + stops
   }
 
-  /// The texts of another state's message that are not completely here: as a rule one.
+  /// The texts of the other state's message that are not completely here: usually one.
   private func missingTexts(
     of message: WorkspaceImage.Message, _ view: MessageView
   ) -> [WorkspaceDocument.Message] {
@@ -92,9 +92,9 @@ package struct StateRecovery {
     return true
   }
 
-  /// Whether a message that waits here must not start because of another state that knows all the
-  /// operations by which it waits: it was withdrawn there, or it began and ended there and no
-  /// operation here shows that it began.
+  /// Whether a message that waits here must not start because of the other state. That state knows
+  /// all the operations by which the message waits, and it was withdrawn there. Or it began and
+  /// ended there, and no operation here shows that it began.
   private func isStopped(_ view: MessageView) -> Bool {
     guard let state = here.messageStates[view.id], state.stands,
       state.element.tagIDs(.live).allSatisfy(other.vector.contains)
@@ -108,21 +108,21 @@ package struct StateRecovery {
 }
 
 extension WorkspaceImage.Message {
-  /// Whether a change of it has not all come.
+  /// Whether a part of a change of it has not arrived.
   fileprivate var isIncomplete: Bool {
     tags.contains { $0.field == .incomplete && !$0.tags.isEmpty }
   }
 }
 
 extension MessageView {
-  /// Whether nothing but its place in the queue keeps the message from being started.
+  /// Whether only its place in the queue keeps the message from starting.
   fileprivate var startsByItself: Bool {
     status == .queued && run == nil && notBefore == nil && heldUntil == nil && later == nil
   }
 }
 
 extension String {
-  /// The text, in parts if it was merged and is longer than one that is sent may be.
+  /// The text, in parts if merging made it longer than a message may be.
   fileprivate var partsToSend: [String] {
     guard utf8.count > Limits.contentBytesMax else { return [self] }
     var parts: [String] = []
@@ -137,8 +137,8 @@ extension String {
 }
 
 extension MessageID {
-  /// The message that holds a text of this one: FNV-1a of the text, and a multiplication, so that to
-  /// do it twice does not lead back.
+  /// The id of a message that holds a text of this one. It is derived by FNV-1a of the text and a
+  /// multiplication, so that deriving twice does not lead back.
   fileprivate func holding(_ text: String) -> MessageID {
     var sum: UInt64 = 0xcbf2_9ce4_8422_2325
     for byte in text.utf8 { sum = (sum ^ UInt64(byte)) &* 0x100_0000_01b3 }

@@ -6,7 +6,7 @@ extension Workspace {
   /// - Complexity: O(state).
   public func document() -> WorkspaceDocument { WorkspaceDocument(of: self) }
 
-  /// What importing the document would bring.
+  /// What an import of the document would add.
   ///
   /// - Complexity: O(document).
   public func counts(of document: WorkspaceDocument) -> ImportCounts {

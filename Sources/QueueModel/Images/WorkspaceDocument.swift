@@ -43,8 +43,8 @@ public struct WorkspaceDocument: Hashable, Sendable {
     public var messages: [Message]
     /// The cancelled messages by id.
     public var cancelled: [Message]
-    /// What its agent did when the document was written, for people; an import does not use it, and
-    /// takes one that it cannot read for none.
+    /// What its agent did when the document was written, for people. An import does not use it, and
+    /// ignores one that it cannot read.
     public var task: TaskState?
 
     /// Puts the parts together.
@@ -64,7 +64,7 @@ public struct WorkspaceDocument: Hashable, Sendable {
 
   /// A message.
   public struct Message: Hashable, Sendable {
-    /// The message's name for ever.
+    /// The message's permanent name.
     public var id: MessageID
     /// The prompt.
     public var content: String
@@ -78,16 +78,17 @@ public struct WorkspaceDocument: Hashable, Sendable {
     public var project: String?
     /// The number of attempts to run it, if there were any.
     public var attempts: Int?
-    /// What the latest attempt failed with.
+    /// The error of the latest attempt.
     public var lastError: String?
     /// The files that go with it; their bytes are not part of the document.
     public var attachments: [Attachment]?
     /// Whether an agent queued it; absent if its user did.
     public var byAgent: Bool?
-    /// Until when it is not in line; left out if it is at any time. An imported message waits as well.
+    /// The time before which it is not in line; absent if it always is. An imported message waits,
+    /// too.
     public var later: Int64?
-    /// The texts from which `content` was merged, until a user has checked it: an imported message
-    /// waits as well.
+    /// The texts from which `content` was merged, until a user has checked it. An imported message
+    /// waits, too.
     public var editions: [Edition]?
 
     /// Puts the parts together.
@@ -136,7 +137,7 @@ public struct WorkspaceDocument: Hashable, Sendable {
   }
 }
 
-/// What an import brought.
+/// The result of an import.
 public struct ImportCounts: Hashable, Sendable {
   /// Sessions that were not there.
   public var sessions = 0
@@ -147,10 +148,10 @@ public struct ImportCounts: Hashable, Sendable {
   /// Threads that were queued.
   public var threads = 0
 
-  /// Nothing yet.
+  /// Creates empty counts.
   public init() {}
 
-  /// Adds up.
+  /// Adds the counts of another import.
   public static func += (left: inout ImportCounts, right: ImportCounts) {
     left.sessions += right.sessions
     left.messages += right.messages
@@ -182,8 +183,8 @@ extension WorkspaceDocument {
     return nil
   }
 
-  /// The document in pieces of which each is one command: a hundred messages or 256 KiB of text, and
-  /// the thread queue last.
+  /// The document in pieces, each of which is one command: a hundred messages or 256 KiB of text.
+  /// The thread queue comes last.
   package var parts: [WorkspaceDocument] {
     var parts: [WorkspaceDocument] = []
     for session in sessions {
@@ -266,9 +267,10 @@ extension WorkspaceDocument.Session: Codable {
     locked = try fields.decode(Bool.self, forKey: .locked)
     messages = try fields.decode([WorkspaceDocument.Message].self, forKey: .messages)
     cancelled = try fields.decode([WorkspaceDocument.Message].self, forKey: .cancelled)
-    // What a later version may say besides makes them wait.
+    // A value that only a later version knows makes them wait.
     onMerge = try? fields.decodeIfPresent(MergePolicy.self, forKey: .onMerge)
-    // A later version may have other tasks, and unused data are no reason to refuse a document.
+    // A later version may have other kinds of tasks, and a document is not refused because of
+    // unused data.
     task = try? fields.decodeIfPresent(TaskState.self, forKey: .task)
   }
 }

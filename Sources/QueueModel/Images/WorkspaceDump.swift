@@ -1,7 +1,7 @@
 import SequenceCRDT
 
-/// The whole workspace for people and scripts: equal on two devices exactly if they know the same
-/// operations. Written with sorted keys it is canonical JSON.
+/// The whole workspace for people and scripts. It is equal on two devices exactly if they know the
+/// same operations. Written with sorted keys, it is canonical JSON.
 public struct WorkspaceDump: Hashable, Sendable {
   /// How far a replica is known, and whose it is.
   public struct Replica: Hashable, Sendable {
@@ -65,13 +65,13 @@ public struct WorkspaceDump: Hashable, Sendable {
     public var project: String?
     /// The number of attempts to run it.
     public var attempts: Int?
-    /// What the latest attempt failed with.
+    /// The error of the latest attempt.
     public var lastError: String?
     /// The files that go with it.
     public var attachments: [Attachment]?
     /// Whether an agent queued it; absent if its user did.
     public var byAgent: Bool?
-    /// Until when it is not in line; left out if it is at any time.
+    /// The time before which it is not in line; absent if it always is.
     public var later: Int64?
   }
 

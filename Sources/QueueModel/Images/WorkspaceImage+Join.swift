@@ -8,9 +8,9 @@ extension WorkspaceImage {
   /// names one operation, and inserted units are never dropped. If one vector includes the other,
   /// that state is the result.
   ///
-  /// The states are not trusted if neither includes the other: the result is a state that both
-  /// could have grown into, or an error. `Workspace(image:)` checks the images themselves; of two
-  /// that it accepts, it accepts the result.
+  /// If neither state includes the other, the states are not trusted: the result is a state that
+  /// both could have grown into, or an error. `Workspace(image:)` checks the images themselves. If
+  /// it accepts both, it accepts the result.
   ///
   /// - Throws: `MergeError.invalidImage` if a state contradicts itself or the other one,
   ///   `MergeError.limitReached` if there are too many sessions together.
@@ -59,7 +59,7 @@ struct KnownStates {
 }
 
 extension MergeError {
-  /// Two states know one operation and differ in what it did.
+  /// Two states that know one operation show different effects of it.
   static func contradiction(in id: OperationID) -> MergeError {
     .invalidImage(
       reason: "the states differ in operation \(id.seq) of replica \(id.replica.rawValue)")
@@ -92,7 +92,7 @@ private struct StateJoin {
     }
   }
 
-  /// The sessions without their messages, and which of them each state's are.
+  /// The sessions without their messages, and which of them belong to which state.
   private func heads() throws(MergeError) -> (
     sessions: [WorkspaceImage.Session], here: [Int], there: [Int]
   ) {
@@ -128,7 +128,7 @@ private struct StateJoin {
     for (session, index) in zip(one.sessions, here) {
       for message in session.messages {
         guard places.updateValue(messages.count, forKey: message.id) == nil else {
-          throw .invalidImage(reason: "message \(message.id) stands there twice")
+          throw .invalidImage(reason: "message \(message.id) occurs twice")
         }
         messages.append((index, message))
       }
@@ -144,7 +144,7 @@ private struct StateJoin {
           continue
         }
         guard !isShared[place] else {
-          throw .invalidImage(reason: "message \(message.id) stands there twice")
+          throw .invalidImage(reason: "message \(message.id) occurs twice")
         }
         isShared[place] = true
         let own = messages[place]
@@ -190,7 +190,7 @@ private struct SlotPlaces {
 
   /// The elements at slots, in the order of the list.
   ///
-  /// - Throws: `MergeError.invalidImage` if a slot is not of the list, or two elements are at one.
+  /// - Throws: `MergeError.invalidImage` if a slot is not in the list, or two elements share one.
   func inOrder<Element>(
     _ elements: [Element], at position: (Element) -> WorkspaceImage.Position
   ) throws(MergeError) -> [Element] {
@@ -198,13 +198,13 @@ private struct SlotPlaces {
     placed.reserveCapacity(elements.count)
     for element in elements {
       guard let place = runs.number(of: position(element).slot) else {
-        throw .invalidImage(reason: "something stands at no slot")
+        throw .invalidImage(reason: "an element is at no slot")
       }
       placed.append((place, element))
     }
     placed.sort { $0.place < $1.place }
     guard zip(placed, placed.dropFirst()).allSatisfy({ $0.place < $1.place }) else {
-      throw .invalidImage(reason: "two things stand at one slot")
+      throw .invalidImage(reason: "two elements are at one slot")
     }
     return placed.map(\.element)
   }

@@ -6,7 +6,7 @@ package import SequenceCRDT
 /// so later writes of a holder that lost its lease have no effect. In the wire format a fence is in
 /// the place of other registers' stamp; SPECIFICATION.md, section "Merging".
 public struct Fence: Hashable, Comparable, Sendable {
-  /// The token of the lease under which it was written, below 2⁴⁰.
+  /// The token of the lease under which the register was written, below 2⁴⁰.
   public var token: UInt64
   /// The attempt it is about, from 1.
   public var attempt: UInt16

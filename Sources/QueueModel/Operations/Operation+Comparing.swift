@@ -72,8 +72,9 @@ extension Operation.DeleteText {
 }
 
 extension Operation {
-  /// Whether a state, which knows the operation's id, shows that it is another operation's. It
-  /// cannot show it of all kinds: of tags and registers, what counts now is all that is left.
+  /// Whether a state that knows the operation's id shows that the id belongs to a different
+  /// operation. It cannot show this for every kind: of tags and registers, only the present value
+  /// is left.
   package func isContradicted(by workspace: Workspace) -> Bool {
     switch body {
     case .openSession(let session, _):

@@ -38,7 +38,7 @@ extension Operation.Body {
     }
   }
 
-  /// The same with the time at which its slot is made, if it makes one.
+  /// The same operation with this time for its slot, if it makes one.
   package func made(at milliseconds: Int64) -> Operation.Body {
     var body = self
     body.origins?.time = milliseconds

@@ -61,7 +61,7 @@ extension [Operation] {
   package func lowered(toToken tokenMax: UInt64) -> [Operation]? {
     func fence(_ operation: Operation) -> Stamp? {
       guard case .setRegister(_, let field, _, let stamp) = operation.body,
-        // A decision's begins with the attempt.
+        // A decision's fence begins with the attempt.
         field.isFenced, field != .decision, stamp.rawValue >> 24 > tokenMax
       else { return nil }
       return stamp

@@ -23,9 +23,9 @@ public struct Operation: Hashable, Sendable {
   public enum Body: Hashable, Sendable {
     /// The replica belongs to this device; the first operation of every replica.
     case announceDevice(device: DeviceID, name: String)
-    /// Introduces a session (or names it again), puts an `exists` tag.
+    /// Introduces a session (or names it again) and adds an `exists` tag.
     case openSession(session: SessionID, clears: [OperationID])
-    /// Introduces a message, puts its `live` tag, its slot and its session's `exists` tag.
+    /// Introduces a message; adds its `live` tag, its slot and its session's `exists` tag.
     case addMessage(AddMessage)
     /// Inserts text into the content introduced by `message`.
     case insertText(InsertText)
@@ -38,9 +38,9 @@ public struct Operation: Hashable, Sendable {
     case placeThread(session: OperationID, origins: Origins, stamp: Stamp)
     /// Requeues a thread: fresh slot, `queued` tag, `locked` tag if it locks, new `queuedAt`.
     case enqueueThread(EnqueueThread)
-    /// Puts a tag (this operation's id) and clears the tags it saw.
+    /// Adds a tag (this operation's id) and clears the tags that its author saw.
     case addTag(element: OperationID, field: TagField, clears: [OperationID], note: String)
-    /// Clears the tags it saw.
+    /// Clears the tags that its author saw.
     case clearTags(element: OperationID, field: TagField, clears: [OperationID])
     /// Writes a register; the latest stamp wins.
     case setRegister(
@@ -54,9 +54,9 @@ public struct Operation: Hashable, Sendable {
     public var left: OperationID?
     /// The slot or scalar to the right.
     public var right: OperationID?
-    /// When a slot was made by its author's own clock, in milliseconds since 1970: of slots at one
-    /// place the earlier is first, those of one time by id. It never changes, even if the stamp
-    /// does. Scalars have 0 and are ordered by id.
+    /// When a slot was made, by its author's own clock, in milliseconds since 1970. Slots at one
+    /// place are ordered by this time, then by id. The time never changes, even if the stamp does.
+    /// Scalars have 0, so they are ordered by id.
     public var time: Int64
 
     /// Between `left` and `right`.
@@ -69,7 +69,7 @@ public struct Operation: Hashable, Sendable {
 
   /// Introduces a message at the place of its slot.
   public struct AddMessage: Hashable, Sendable {
-    /// The message's own name, the same in every operation that adds it.
+    /// The message's permanent name, the same in every operation that adds it.
     public var message: MessageID
     /// The session whose queue takes it.
     public var session: OperationID
@@ -179,7 +179,7 @@ public struct Operation: Hashable, Sendable {
   package var lastID: OperationID? { id.advanced(by: length - 1) }
 }
 
-/// Which observed-remove tag set of an element an operation speaks of.
+/// The observed-remove tag set of an element that an operation changes.
 public struct TagField: RawRepresentable, Hashable, Sendable {
   /// The number on the wire.
   public var rawValue: UInt8
@@ -216,7 +216,7 @@ public struct TagField: RawRepresentable, Hashable, Sendable {
   }
 }
 
-/// Which last-writer-wins register of an element an operation writes.
+/// The last-writer-wins register of an element that an operation writes.
 public struct RegisterField: RawRepresentable, Hashable, Comparable, Sendable {
   /// The number on the wire.
   public var rawValue: UInt8
@@ -241,7 +241,7 @@ public struct RegisterField: RawRepresentable, Hashable, Comparable, Sendable {
   public static let queuedAt = RegisterField(rawValue: 4)
   /// The number of attempts to run a message before it was imported: a number.
   public static let attempts = RegisterField(rawValue: 5)
-  /// What the latest attempt at a message failed with before it was imported: text.
+  /// The error of the latest attempt at a message before it was imported: text.
   public static let lastError = RegisterField(rawValue: 6)
   /// A session's host, the device on which its agent runs: text, the device's id.
   public static let host = RegisterField(rawValue: 7)
@@ -249,22 +249,23 @@ public struct RegisterField: RawRepresentable, Hashable, Comparable, Sendable {
   public static let resolution = RegisterField(rawValue: 8)
   /// When a message may start at the earliest: a number, milliseconds since 1970.
   public static let notBefore = RegisterField(rawValue: 9)
-  /// Until when a message must not start because it is being edited: a number, as `notBefore`.
+  /// The time before which a message must not start because it is being edited: a number, as
+  /// `notBefore`.
   public static let heldUntil = RegisterField(rawValue: 10)
   /// How a session's host runs its messages: text.
   public static let agent = RegisterField(rawValue: 11)
-  /// When changes in a session were made that carry no stamp: the register's stamp is the time, and
+  /// The times of changes in a session that carry no stamp: the register's stamp is the time, and
   /// its number counts the units before it.
   package static let changedAt = RegisterField(rawValue: 12)
   /// What a session's host does with an agent at work when its server does not answer: text, see
   /// `LostServerPolicy`.
   public static let onLostServer = RegisterField(rawValue: 13)
-  /// Whether a session's messages start whose text was merged: text, see `MergePolicy`.
+  /// Whether a session's messages start if their text was merged: text, see `MergePolicy`.
   public static let onMerge = RegisterField(rawValue: 14)
   /// The time before which a message is not in line, because a user wants it later: a number, as
   /// `notBefore`. The messages behind it may start meanwhile.
   public static let later = RegisterField(rawValue: 15)
-  /// Which attempt at a message somebody stopped last: a number.
+  /// The attempt at a message that a user stopped last: a number.
   public static let stopped = RegisterField(rawValue: 16)
   /// How far the latest attempt at a message has come: text, fenced, see `Run`.
   public static let run = RegisterField(rawValue: 128)
@@ -290,7 +291,7 @@ public enum RegisterValue: Hashable, Sendable {
 public enum Priority: UInt8, Hashable, Sendable, CaseIterable {
   /// Waits its turn.
   case normal = 0
-  /// Goes before all normal messages, behind earlier urgent ones.
+  /// Goes before all normal messages and after earlier urgent ones.
   case urgent = 1
 
   /// `normal` or `urgent`, as in files and answers (S0-50).

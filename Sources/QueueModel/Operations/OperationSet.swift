@@ -73,7 +73,7 @@ package struct OperationSet: Hashable, Sendable {
     return index < ranges.count && ranges[index].contains(id)
   }
 
-  /// The first range that ends at `seq` of the replica or behind.
+  /// The first range that ends at or after `seq` of the replica.
   private func firstIndex(endingFrom seq: UInt32, of replica: ReplicaID) -> Int {
     ranges.indices.partitioningIndex {
       (ranges[$0].replica, ranges[$0].last) >= (replica, seq)

@@ -2,7 +2,7 @@ import SequenceCRDT
 
 /// Operations that wait until everything they name is known; bounded.
 struct PendingOperations: Sendable {
-  /// What waits of one replica.
+  /// The waiting operations of one replica.
   private struct List: Sendable {
     /// The first sequence numbers, descending, so that the next to go is last.
     var seqs: [UInt32] = []
@@ -51,7 +51,7 @@ struct PendingOperations: Sendable {
     return true
   }
 
-  /// Keeps an operation; of two that start at the same id, the longer one.
+  /// Keeps an operation. If two start at the same id, the longer one is kept.
   mutating func insert(_ operation: Operation) throws(MergeError) {
     let id = operation.id
     if let known = lists[id.replica]?.operations[id.seq] {

@@ -20,7 +20,8 @@ public struct AskAnswer: Hashable, Sendable {
   public var ending: AskOutcome.Ending
   /// The device that answered; nil if none did.
   public var device: DeviceID?
-  /// The answer to a question, or a remark: of a denial for the agent, else for people alone.
+  /// The answer to a question, or a remark: that of a denial is for the agent, others are only for
+  /// users.
   public var text: String
   /// Whether a user allowed a different request, so that the agent has to ask again.
   package var isMistaken = false

@@ -5,11 +5,11 @@ public struct BusyState: Hashable, Sendable {
   public private(set) var isProcessing = false
   /// The tools that run, by the agent's ids for them; they overlap (S0-36).
   public private(set) var runningTools: Set<String> = []
-  /// The approvals that the agent waits for, by its ids for them; tools that run side by side ask
-  /// side by side. An agent that names none asks for one at a time, under the empty id.
+  /// The approvals that the agent waits for, by its ids for them. Tools that run in parallel ask in
+  /// parallel. An agent that gives no ids asks for one approval at a time, under the empty id.
   public private(set) var pendingApprovals: Set<String> = []
 
-  /// An agent of which nothing was heard.
+  /// The state of an agent that has reported nothing.
   public init() {}
 
   /// Whether at least one tool runs (S1-16).
@@ -18,10 +18,10 @@ public struct BusyState: Hashable, Sendable {
   /// Whether the agent waits for an approval (S1-17).
   public var isPendingApproval: Bool { !pendingApprovals.isEmpty }
 
-  /// Whether a message that is sent now has to wait (S0-20).
+  /// Whether a message that is sent now must wait (S0-20).
   public var isBusy: Bool { isProcessing || isToolExecuting || isPendingApproval }
 
-  /// Both at once: a turn here, and an agent that a user works with, in one session.
+  /// Combines two states of one session: of a turn here, and of an agent that a user works with.
   public func union(_ other: BusyState) -> BusyState {
     var both = self
     both.isProcessing = isProcessing || other.isProcessing
@@ -30,8 +30,8 @@ public struct BusyState: Hashable, Sendable {
     return both
   }
 
-  /// Takes a signal in. Ids beyond `Limits.runningToolsMax` are not kept: the agent is busy with
-  /// or without them, and `turnEnded` forgets them all.
+  /// Applies a signal. Ids beyond `Limits.runningToolsMax` are not kept: the agent is busy in any
+  /// case, and `turnEnded` forgets all ids.
   public mutating func receive(_ signal: AgentSignal) {
     switch signal {
     case .turnStarted:
@@ -45,7 +45,8 @@ public struct BusyState: Hashable, Sendable {
     case .approvalAnswered(let id):
       pendingApprovals.remove(id)
     case .turnEnded, .turnFailed, .wentIdle:
-      // Whatever ran in the turn ended with it; an agent that lost an event is not busy for ever.
+      // Everything that ran in the turn ended with it, so an agent whose event was lost does not
+      // stay busy.
       self = BusyState()
     }
   }
@@ -65,7 +66,7 @@ public enum AgentSignal: Hashable, Sendable {
   case toolEnded(id: String)
   /// The agent asks for an approval (S0-37); the empty id if it names none.
   case approvalRequested(id: String = "")
-  /// The approval was answered, either way (S0-38).
+  /// The approval was allowed or denied (S0-38).
   case approvalAnswered(id: String = "")
   /// The turn is complete (S0-39).
   case turnEnded
@@ -93,13 +94,13 @@ public struct SessionActivity: Hashable, Sendable {
   /// The failure that no user has handled yet: an `executionFailed` (S0-5, S0-65).
   public var currentError: QueueError?
 
-  /// An agent of which nothing was heard.
+  /// The state of an agent that has reported nothing.
   public init(session: SessionID) {
     self.session = session
     busy = BusyState()
   }
 
-  /// Takes a signal in. A turn that begins or ends well ends the error of the one before.
+  /// Applies a signal. A turn that begins or succeeds clears the error of the turn before.
   public mutating func receive(_ signal: AgentSignal) {
     busy.receive(signal)
     switch signal {

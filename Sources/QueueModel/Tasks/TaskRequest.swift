@@ -6,7 +6,7 @@ public enum TaskRequest: Hashable, Sendable {
   /// It asks a question.
   case question(UserQuestion)
 
-  /// The request's name for ever.
+  /// The request's permanent name.
   public var id: RequestID {
     switch self {
     case .approval(let request): request.id
@@ -31,7 +31,7 @@ public enum TaskRequest: Hashable, Sendable {
     }
   }
 
-  /// Whether something of it was too long for the register, and is not shown.
+  /// Whether a part of it was too long for the register, and is not shown.
   public var isCut: Bool {
     switch self {
     case .approval(let request): request.isCut
@@ -55,19 +55,20 @@ public enum TaskRequest: Hashable, Sendable {
 
 /// An action for which an agent asks permission (S4-28).
 public struct ApprovalRequest: Hashable, Sendable {
-  /// The request's name for ever.
+  /// The request's permanent name.
   public var id: RequestID
   /// The tool that the agent wants to use.
   public var toolName: String
-  /// What for, in a line.
+  /// The purpose, in one line.
   public var summary: String
   /// The exact action, if there is more than the summary.
   public var details: String?
   /// When answers end, in milliseconds since 1970; nil: never.
   public var expiresAt: Int64?
-  /// Whether something of it was too long for the register, and is not shown.
+  /// Whether a part of it was too long for the register, and is not shown.
   public var isCut: Bool
-  /// The SHA-256 of `text` with all of the details; a yes names it. nil: its host did not say.
+  /// The SHA-256 of `text` with all of the details, which an approval has to name; nil if its host
+  /// did not report it.
   public var digest: ContentHash?
 
   /// Puts the parts together.
@@ -84,7 +85,7 @@ public struct ApprovalRequest: Hashable, Sendable {
     self.digest = digest
   }
 
-  /// The text that a user reads and allows, as far as it is here: tool, line and details.
+  /// The text that a user reads and allows, as far as it is stored here: tool, line and details.
   public var text: String { ApprovalRequest.text(toolName, summary, details ?? "") }
 
   /// The text that a user reads and allows. The tool and the line are one line each, so that no two
@@ -93,8 +94,8 @@ public struct ApprovalRequest: Hashable, Sendable {
     "\(line(tool))\n\(line(summary))\n\(details)"
   }
 
-  /// The request with the whole content of a text; nil if it is not the text of a request:
-  /// then another one would be shown.
+  /// The request with the whole content of a text. nil if that is not the text of a request,
+  /// because a different text would be shown.
   package func whole(_ text: String) -> ApprovalRequest? {
     let parts = text.unicodeScalars.split(
       separator: "\n", maxSplits: 2, omittingEmptySubsequences: false)
@@ -115,15 +116,15 @@ public struct ApprovalRequest: Hashable, Sendable {
 
 /// Something that an agent wants to know (S4-29).
 public struct UserQuestion: Hashable, Sendable {
-  /// The question's name for ever.
+  /// The question's permanent name.
   public var id: RequestID
   /// The question.
   public var question: String
-  /// Answers to choose from; another text may be given as well.
+  /// Answers to choose from; any other text is allowed, too.
   public var options: [String]
   /// When answers end, in milliseconds since 1970; nil: never.
   public var expiresAt: Int64?
-  /// Whether something of it was too long for the register, and is not shown.
+  /// Whether a part of it was too long for the register, and is not shown.
   public var isCut: Bool
 
   /// Puts the parts together.

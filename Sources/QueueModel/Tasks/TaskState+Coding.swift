@@ -30,7 +30,7 @@ extension TaskState: Codable {
     }
   }
 
-  /// Writes the object; what there is not is left out.
+  /// Writes the object without the fields that are nil.
   public func encode(to encoder: any Encoder) throws {
     var values = encoder.container(keyedBy: Key.self)
     try values.encode(sessionId, forKey: .sessionId)

@@ -12,12 +12,13 @@ public struct TaskState: Hashable, Sendable {
   public var lastUpdateTime: Int64
   /// The progress that the agent reports.
   public var todoProgress: TodoProgress?
-  /// What became of the latest request that ended; nil until then, and from the next request on.
+  /// The outcome of the latest request that ended; nil before one ends, and again from the next
+  /// request on.
   public var outcome: AskOutcome?
   /// The open requests beside the one in `status`, in the order in which they were made; at most
   /// `Limits.taskRequestsMax - 1`. Each can be answered.
   public var alsoAwaits: [TaskRequest]
-  /// How many requests wait behind those until there is room for them.
+  /// How many further requests wait until there is room for them.
   public var moreRequests: Int
 
   /// Puts the parts together.
@@ -44,12 +45,12 @@ public struct TaskState: Hashable, Sendable {
       alsoAwaits: text.alsoAwaits, moreRequests: text.moreRequests)
   }
 
-  /// All that it waits for and that can be answered, in the order it was asked.
+  /// All requests that it waits for and that can be answered, in the order of asking.
   public var requests: [TaskRequest] { status.requests(beside: alsoAwaits) }
 
   /// The open request of that name; nil if there is none.
   public func request(_ id: RequestID) -> TaskRequest? {
-    // Asked of every task after every change, most of which wait for nothing.
+    // This runs for every task after every change, and most tasks wait for nothing.
     guard let first = status.request else { return nil }
     return first.id == id ? first : alsoAwaits.first { $0.id == id }
   }
@@ -58,7 +59,7 @@ public struct TaskState: Hashable, Sendable {
   public func awaits(_ id: RequestID) -> Bool { request(id) != nil }
 }
 
-/// How far an agent is with what it set itself (S4-27).
+/// The progress of an agent in its own list (S4-27).
 public struct TodoProgress: Hashable, Sendable {
   /// How many points are done.
   public var completed: Int
@@ -75,11 +76,11 @@ public struct TodoProgress: Hashable, Sendable {
   }
 }
 
-/// What became of a request that a task awaited.
+/// The outcome of a request that a task awaited.
 public struct AskOutcome: Hashable, Sendable {
   /// The request.
   public var request: RequestID
-  /// What became of it.
+  /// Its outcome.
   public var ending: Ending
   /// The device that answered; nil if none did.
   public var device: DeviceID?
@@ -96,14 +97,14 @@ public struct AskOutcome: Hashable, Sendable {
     case cancelled
     /// It was not answered in time.
     case expired
-    /// The agent went on by itself, or ended.
+    /// The agent continued by itself, or ended.
     case withdrawn
 
-    /// Whether a device did it.
+    /// Whether a device caused it.
     public var isByDevice: Bool { self != .expired && self != .withdrawn }
   }
 
-  /// Puts the parts together; nil if a device is missing, or is one too many.
+  /// Puts the parts together; nil if the device is missing, or if there must not be one.
   public init?(request: RequestID, ending: Ending, device: DeviceID? = nil) {
     guard ending.isByDevice == (device != nil) else { return nil }
     self.request = request
@@ -147,7 +148,7 @@ public struct TaskReport: Hashable, Sendable {
     self.token = token
   }
 
-  /// All that it waits for, in the order it was asked.
+  /// All requests that it waits for, in the order of asking.
   package var requests: [TaskRequest] { status.requests(beside: alsoAwaits) }
 }
 

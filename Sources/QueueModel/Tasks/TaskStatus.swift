@@ -8,7 +8,7 @@ public enum TaskStatus: Hashable, Sendable {
   case awaitingApproval(ApprovalRequest)
   /// It waits until a user answers a question.
   case awaitingAnswer(UserQuestion)
-  /// It came to an end.
+  /// It ended by itself or was stopped.
   case completed(TaskResult)
   /// It stopped without an end.
   case error(message: String)
@@ -55,7 +55,7 @@ public enum TaskStatus: Hashable, Sendable {
     }
   }
 
-  /// What there is to say besides its name: what is done, asked, or was the result.
+  /// The text beside its name: the operation, the request or the result.
   public var note: String {
     switch self {
     case .idle: ""
@@ -107,7 +107,7 @@ extension TaskStatus.Kind {
   }
 }
 
-/// A move from one state of a task to another that is none.
+/// A move between two states of a task that is not allowed.
 public struct TaskMoveError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The status before.
   public var from: TaskStatus.Kind
@@ -120,7 +120,7 @@ public struct TaskMoveError: Error, Hashable, Sendable, CustomStringConvertible 
     self.to = to
   }
 
-  /// Both names, and what may follow instead.
+  /// Both names, and the statuses that may follow.
   public var description: String {
     let names = from.successors.map(\.rawValue).sorted().joined(separator: ", ")
     return "\(to.rawValue) cannot follow \(from.rawValue); choose from \(names)."

@@ -30,14 +30,14 @@ package struct TaskText: Hashable, Sendable {
     self.moreRequests = moreRequests
   }
 
-  /// All that is awaited.
+  /// All requests that it waits for.
   package var requests: [TaskRequest] { status.requests(beside: alsoAwaits) }
 }
 
 // MARK: - Writing
 
 extension TaskText {
-  /// The whole text; short lines first, so that the first piece holds the most important data.
+  /// The whole text. Short lines come first, so that the first piece holds the most important data.
   package var text: String {
     var lines = TaskLines()
     lines.add("status", status.kind.rawValue)
@@ -81,7 +81,7 @@ extension TaskText {
     }
   }
 
-  /// A request that is awaited beside the first: lines of its own, in as much as there is room for.
+  /// A further awaited request: it has lines of its own, as far as there is room.
   private static func line(of request: TaskRequest) -> String {
     let rooms: [TaskLines.Room] = [.beside, .short]
     var text = ""
@@ -195,14 +195,14 @@ extension TaskText {
     if case .text(let text) = value { self.init(text: text) } else { self.init(text: "") }
   }
 
-  /// What lines say.
+  /// The content of the lines.
   private struct Fields {
     var values: [String: String] = [:]
     var options: [String] = []
     var also: [String] = []
 
     init(_ text: String) {
-      // By bytes: every change of a workspace reads the tasks again.
+      // Reads bytes, since every change of a workspace reads the tasks again.
       for line in text.utf8.split(separator: UInt8(ascii: "\n")) {
         guard let space = line.firstIndex(of: UInt8(ascii: " ")) else { continue }
         let name = String(Substring(line[..<space]))
@@ -263,7 +263,7 @@ extension TaskText {
       switch values["result"] {
       case "success": return .completed(.success(summary: values["summary"]))
       case "cancelled": return .completed(.cancelled)
-      // A result that is not known is no success.
+      // An unknown result does not count as success.
       default: return .completed(.failure(error: values["error"] ?? ""))
       }
     case .error: return .error(message: values["error"] ?? "")

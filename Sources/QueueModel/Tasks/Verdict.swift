@@ -1,4 +1,4 @@
-/// What became of a request that a task awaits; the raw value is the wire's.
+/// The outcome of a request that a task awaits; the raw value is the wire's.
 public enum Verdict: UInt8, Hashable, Sendable, CaseIterable {
   /// The agent may do it.
   case allowed = 1
@@ -6,7 +6,7 @@ public enum Verdict: UInt8, Hashable, Sendable, CaseIterable {
   case denied = 2
   /// The question has this answer.
   case answered = 3
-  /// The question is not answered, and the agent is to stop.
+  /// The question stays unanswered, and the agent must stop.
   case cancelled = 4
   /// The host waits no longer: later answers do not count.
   case closed = 5
@@ -25,8 +25,8 @@ public enum Verdict: UInt8, Hashable, Sendable, CaseIterable {
     }
   }
 
-  /// Whether it answers a request of its kind: an approval is allowed or denied, a question answered
-  /// or cancelled.
+  /// Whether it fits a request's kind: an approval is allowed or denied, a question is answered or
+  /// cancelled.
   public func answers(_ request: TaskRequest) -> Bool {
     switch request {
     case .approval: self == .allowed || self == .denied
@@ -41,9 +41,9 @@ public struct GivenVerdict: Hashable, Sendable {
   public var verdict: Verdict
   /// The device that gave it.
   public var device: DeviceID
-  /// The answer to a question; of a denial, a remark for the agent.
+  /// The answer to a question, or a denial's remark for the agent.
   public var text: String
-  /// Of a yes, what its author was shown: see `ApprovalRequest.digest`.
+  /// For an approval, the digest of what its author was shown: see `ApprovalRequest.digest`.
   public var digest: ContentHash?
 
   /// Puts the parts together.

@@ -10,7 +10,7 @@ package struct TaskRecord: Hashable, Sendable {
   /// The step, from 1.
   package var step: UInt64
 
-  /// The greatest step; after it a register is not written under its token any more.
+  /// The greatest step; after it, the register is no longer written under its token.
   package static let stepMax: UInt64 = 1 << 24 - 1
 }
 
@@ -20,7 +20,7 @@ extension SessionState {
     guard let first = element.registers[.task] else { return nil }
     var text = ""
     for field in RegisterField.taskPieces {
-      // A piece of another write belongs to a longer text of before.
+      // A piece of another write belongs to an earlier, longer text.
       guard let piece = element.registers[field], piece.stamp == first.stamp,
         piece.writer.replica == first.writer.replica, case .text(let part) = piece.value
       else { break }
@@ -38,7 +38,7 @@ extension Workspace {
   /// The work of a session's agent; nil if it was never reported, or if there is no such session.
   public func task(of session: SessionID) -> TaskState? { taskRecord(of: session)?.state }
 
-  /// The same with who wrote it under what fence.
+  /// The same, with its writer and fence.
   package func taskRecord(of id: SessionID) -> TaskRecord? {
     guard let session = head(of: id), session.exists else { return nil }
     return session.task
@@ -49,7 +49,8 @@ extension Workspace {
     task(of: session)?.awaits(request) == true
   }
 
-  /// The content of the register, of a deleted session too: its host ends there what it began.
+  /// The content of the register, even of a deleted session: its host still ends there what it
+  /// began.
   package func keptTask(of id: SessionID) -> TaskRecord? { head(of: id)?.task }
 
   /// The host of a session, or the one that it had when it was deleted; nil if it was never seen.

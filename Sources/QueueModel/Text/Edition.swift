@@ -1,22 +1,23 @@
 import SequenceCRDT
 
-/// A whole text that somebody saved: what the note of an *edition* tag says.
+/// A whole text that a user saved: the content of the note of an *edition* tag.
 ///
-/// Saving puts one and clears those that its author had seen. Two that are live were saved apart.
+/// Saving adds one and clears those that its author had seen. Two live editions were saved apart.
 /// SPECIFICATION.md, section "Editions".
 package struct Edition: Hashable, Sendable {
   enum Text: Hashable, Sendable {
     case whole(String)
-    /// A text that is longer than `Limits.editionBytesMax`, by its UTF-8 bytes.
+    /// A text that is longer than `Limits.editionBytesMax`: its number of UTF-8 bytes.
     case long(bytes: Int, digest: UInt64)
   }
 
-  /// When it was saved by its author's own clock, in milliseconds since 1970.
+  /// When it was saved, by its author's own clock, in milliseconds since 1970.
   var milliseconds: Int64
   var text: Text
-  /// The name of the device whose person saved it; nil if that is the one that made the operation.
+  /// The name of the device whose user saved it; nil if that device made the operation.
   var author: String?
-  /// The attempt whose agent got this text: no person saved it, and it is not too late for that attempt.
+  /// The attempt whose agent got this text. No user saved it, and it is not too late for that
+  /// attempt.
   var attempt: UInt16?
 
   init(of content: String, milliseconds: Int64) {
@@ -32,7 +33,7 @@ package struct Edition: Hashable, Sendable {
     self.text = text
   }
 
-  /// Reads a note; what a later version wrote is a text that is no other.
+  /// Reads a note. A note of a later version counts as a text that differs from every other.
   package init(note: String) {
     var reader = NoteReader(rest: note[...])
     milliseconds = Int64(reader.digits()) ?? 0
@@ -52,7 +53,7 @@ package struct Edition: Hashable, Sendable {
     }
   }
 
-  /// What its tag holds.
+  /// The note of its tag.
   var note: String {
     let name = author.map { $0.cut(toUTF8Bytes: Edition.authorBytesMax) }
     let head =
@@ -64,11 +65,11 @@ package struct Edition: Hashable, Sendable {
     }
   }
 
-  /// UTF-8 bytes of a name that are kept.
+  /// The number of UTF-8 bytes of a name that are kept.
   private static let authorBytesMax = 255
 
-  /// The time, the author, the length and the digest: a name for it, whichever device puts it. Two devices may
-  /// save one text in one millisecond.
+  /// The time, the author, the length and the digest: a name for the edition, whichever device adds
+  /// it. The author is needed because two devices may save one text in the same millisecond.
   ///
   /// - Parameter name: the author's device.
   func shortNote(by name: String?) -> String {
@@ -80,11 +81,11 @@ package struct Edition: Hashable, Sendable {
     return short.note
   }
 
-  /// This edition as another device puts it.
+  /// This edition as a different device adds it.
   ///
   /// - Parameters:
   ///   - writer: the name of the device that made its operation.
-  ///   - other: the name of the one that puts it now.
+  ///   - other: the name of the device that adds it now.
   func put(by other: String?, of writer: String?) -> Edition {
     var edition = self
     let name = author ?? writer
@@ -92,18 +93,18 @@ package struct Edition: Hashable, Sendable {
     return edition
   }
 
-  /// The text; nil of one that is kept as a length and a digest.
+  /// The text; nil if only its length and digest are kept.
   package var wholeText: String? {
     if case .whole(let content) = text { content } else { nil }
   }
 
-  /// The text, if somebody could choose it: it is kept, and it is not blank.
+  /// The text, if a user could choose it: it is kept, and it is not blank.
   var choosableText: String? {
     guard let wholeText, !wholeText.trimmedOfWhitespace().isEmpty else { return nil }
     return wholeText
   }
 
-  /// Whether it says what a text says, to the last byte.
+  /// Whether it equals a text, byte by byte.
   func holds(_ content: String) -> Bool {
     switch text {
     case .whole(let own): own.utf8.elementsEqual(content.utf8)
@@ -118,22 +119,23 @@ package struct Edition: Hashable, Sendable {
   }
 }
 
-/// One of the texts that were saved apart and merged: what a person chooses among.
+/// One of the texts that were saved apart and merged, from which a user chooses.
 public struct MessageVersion: Hashable, Sendable {
-  /// The text; nil if it is longer than `Limits.editionBytesMax`, and cannot be chosen therefore.
+  /// The text; nil if it is longer than `Limits.editionBytesMax`, so that it cannot be chosen.
   public var text: String?
   /// UTF-8 bytes of the text.
   public var bytes: Int
   /// The name of the device that saved it; nil if its announcement is not known.
   public var device: String?
-  /// When it was saved by the clock of that device, in milliseconds since 1970.
+  /// When it was saved, by the clock of that device, in milliseconds since 1970.
   public var savedAt: Int64
-  /// Of a text that is not here, to know it again.
+  /// The digest of a text that is not kept, to recognize it.
   var digest: UInt64 = 0
-  /// Its edition. Versions are equal without it: an undo that puts a text again makes another one.
+  /// The operation that added its edition. Comparisons ignore it, because an undo that restores a
+  /// text adds a new edition.
   var id = OperationID(replica: ReplicaID(rawValue: 0), seq: 0)
 
-  /// Compares what a person sees of them.
+  /// Compares what a user sees of them.
   public static func == (one: MessageVersion, other: MessageVersion) -> Bool {
     one.text == other.text && one.bytes == other.bytes && one.device == other.device
       && one.savedAt == other.savedAt && one.digest == other.digest
@@ -146,11 +148,11 @@ public struct MessageVersion: Hashable, Sendable {
   }
 }
 
-/// Which text of a merged message counts.
+/// A choice among the texts of a merged message.
 public enum VersionChoice: Hashable, Sendable {
   /// One of its versions, from 1.
   case version(Int)
-  /// The merged text, as it is.
+  /// The merged text, unchanged.
   case merged
 
   /// Reads a number, or `merged`.
@@ -166,11 +168,12 @@ public enum VersionChoice: Hashable, Sendable {
 }
 
 extension MessageView {
-  /// The text that a choice stands for.
+  /// The text that a choice names.
   ///
-  /// - Parameter base: what its person saw: a number counts the versions of then. nil is all there is.
-  /// - Throws: `QueueError.messageNotMerged`, `.versionNotFound`, `.versionTooLong` of one that is not kept, or
-  ///   `.mergedTextBlank`.
+  /// - Parameter base: what the user saw, since a number counts the versions of that state; nil for
+  ///   the present state.
+  /// - Throws: `QueueError.messageNotMerged`, `.versionNotFound`, `.versionTooLong` if the version
+  ///   is not kept, or `.mergedTextBlank`.
   public func text(
     choosing choice: VersionChoice, among base: EditBase? = nil
   ) throws(QueueError) -> String {
@@ -194,10 +197,11 @@ extension MessageView {
 }
 
 extension [WorkspaceImage.Tag] {
-  /// The text of all of these, the live editions of a message, if there are two or more of one text: it was
-  /// saved apart, and its letters may be there twice. nil if it is not kept whole, or blank.
+  /// The text that all of a message's live editions hold, if there are two or more. Such a text was
+  /// saved apart several times, and its letters may be there twice. nil if the texts differ, or the
+  /// text is blank or not kept whole.
   ///
-  /// - Complexity: O(1) of fewer than two, else O(texts).
+  /// - Complexity: O(1) for fewer than two, else O(texts).
   var textOfAll: String? {
     guard count >= 2, let text = first.flatMap({ Edition(note: $0.note).choosableText }),
       dropFirst().allSatisfy({ Edition(note: $0.note).holds(text) })
@@ -205,15 +209,15 @@ extension [WorkspaceImage.Tag] {
     return text
   }
 
-  /// What the agent of an attempt got, if somebody changed it since.
+  /// The text that the agent of an attempt got, if a user changed it since.
   func ran(in attempt: UInt16) -> Edition? {
     lazy.map { Edition(note: $0.note) }.first { $0.attempt == attempt }
   }
 
-  /// Whether these were saved apart and somebody has to look at the merged text: a text that all of them
-  /// hold is what everybody wanted.
+  /// Whether these were saved apart, so that a user has to check the merged text. If all of them
+  /// hold the same text, there is nothing to check.
   ///
-  /// - Complexity: O(1) of fewer than two, else O(texts).
+  /// - Complexity: O(1) for fewer than two, else O(texts).
   func areMerged(into content: () -> String) -> Bool {
     guard count >= 2, textOfAll == nil else { return false }
     let content = content()
@@ -224,7 +228,7 @@ extension [WorkspaceImage.Tag] {
 extension ShownMessage {
   /// The content.
   ///
-  /// - Complexity: O(text), and O(texts) if somebody saved some.
+  /// - Complexity: O(text), and O(texts) if there are saved ones.
   func text() -> String {
     let editions = editions
     guard !editions.isEmpty else { return letters() }
@@ -234,21 +238,23 @@ extension ShownMessage {
     return editions.textOfAll ?? letters()
   }
 
-  /// Whether texts that were saved apart were merged, and wait for a look.
+  /// Whether texts that were saved apart were merged and wait for a check.
   ///
-  /// - Complexity: O(1) of a message that was not edited in two places, else O(texts).
+  /// - Complexity: O(1) for a message that was not edited in two places, else O(texts).
   var isMerged: Bool { !hasStarted && editions.areMerged(into: letters) }
 
-  /// Whether its agent has it, or is done with it: what is saved now comes too late.
+  /// Whether its agent has it or has finished it: a text that is saved now is too late.
   var hasStarted: Bool { runState.isInFlight || runState.run?.phase == .succeeded }
 
-  /// Whether it waits until somebody chooses a text; under `run`, too, if nothing is left of the merged one.
+  /// Whether it waits until a user chooses a text. Under `run`, it waits only if nothing is left of
+  /// the merged one.
   func waitsForChoice(under policy: MergePolicy?) -> Bool {
     isMerged && (policy != .run || letters().trimmedOfWhitespace().isEmpty)
   }
 
-  /// The texts that wait for a look beside the merged one, or those that did not reach its agent, the earliest
-  /// first; equal ones once, and no blank one, which no user could choose.
+  /// The texts that wait for a check beside the merged one, or those that did not reach its agent,
+  /// the earliest first. Equal texts occur once. Blank texts are omitted, since no user could
+  /// choose them.
   func savedTexts(of device: (ReplicaID) -> DeviceView?) -> SavedTexts {
     let editions = editions
     var saved = SavedTexts()
@@ -266,7 +272,7 @@ extension ShownMessage {
     return saved
   }
 
-  /// The content, if its letters make another text: its editions hold one.
+  /// The content, if it differs from the text of the letters because the editions agree on it.
   var textBesidesLetters: String? {
     guard !hasStarted, let text = editions.textOfAll, !text.utf8.elementsEqual(letters().utf8)
     else { return nil }
@@ -294,7 +300,7 @@ extension [WorkspaceImage.Tag] {
 }
 
 extension WorkspaceImage.Tag {
-  /// The short note of this edition with the device that saved it.
+  /// The short note of this edition, with the device that saved it.
   func shortNote(in workspace: Workspace) -> String {
     let edition = Edition(note: note)
     return edition.shortNote(by: edition.author ?? workspace.device(of: id.replica)?.name)
@@ -302,13 +308,13 @@ extension WorkspaceImage.Tag {
 }
 
 extension Edition {
-  /// The content of a message, if its letters make another text.
+  /// The content of a message, if its letters make a different text.
   package static func besidesLetters(of id: MessageID, in workspace: Workspace) -> String? {
     workspace.shownMessage(id)?.textBesidesLetters
   }
 
-  /// The texts that people saved for a message and that are live, merged or not, with who made each; without
-  /// those that are not kept whole.
+  /// The live texts that users saved for a message, merged or not, each with its author. Texts that
+  /// are not kept whole are omitted.
   package static func shown(
     of id: MessageID, in workspace: Workspace
   ) -> [(device: DeviceID?, text: String)] {
@@ -336,7 +342,7 @@ private struct NoteReader {
     return digits
   }
 
-  /// A name behind its length; nil, and nothing is read, if there is none.
+  /// A name that follows its length; nil, without reading anything, if there is none.
   mutating func author() -> String? {
     var reader = self
     guard reader.takes("@"), let count = Int(reader.digits()), reader.takes(":") else { return nil }

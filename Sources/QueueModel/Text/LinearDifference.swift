@@ -1,10 +1,10 @@
-/// The fewest insertions and deletions that turn one list into another, in linear space and with a
-/// bound on the work.
+/// The fewest insertions and deletions that turn one list into another, in linear space and with
+/// bounded work.
 ///
 /// Divide and conquer on the middle snake of a shortest edit path: Myers, "An O(ND) Difference
 /// Algorithm and Its Variations", Algorithmica 1 (1986), section 4b. If the bound is reached, the
-/// part at hand counts as wholly replaced; the answer still turns one list into the other, but is
-/// no longer the shortest.
+/// present part counts as replaced as a whole. The result still turns one list into the other, but
+/// is no longer the shortest.
 package struct LinearDifference {
   /// A stretch of the old list and its replacement in the new one.
   package struct Hunk: Hashable {
@@ -14,7 +14,7 @@ package struct LinearDifference {
 
   /// The default number of comparisons of one call.
   package static let workMax = 1 << 22
-  /// Half of the differences that are looked for between two stretches; more are too many.
+  /// Half of the maximum number of differences to find between two stretches.
   package static let depthMax = 2_048
 
   /// Comparisons that may still be made.
@@ -137,7 +137,8 @@ package struct LinearDifference {
   }
 }
 
-/// How far the paths with a number of differences reach, by diagonal (old index − new index).
+/// The furthest points of the paths with a given number of differences, by diagonal (old index −
+/// new index).
 private struct Frontier {
   /// No path reaches the diagonal within the two lists; adding a list's length leaves it negative.
   static let nowhere = Int.min / 2

@@ -4,16 +4,16 @@ import SequenceCRDT
 ///
 /// Deleted scalars keep their names and places; their values are not needed.
 struct PackedText: Sendable {
-  /// The text that shows.
+  /// The visible text.
   let text: String
   private let replicas: [ReplicaID]
   private let columns: NumberColumn
 
-  /// Which origin a run has on one side.
+  /// The origin of a run on one side.
   private enum Origin: UInt64 {
-    /// None: the start on the left, the end on the right.
+    /// No origin: the start on the left, the end on the right.
     case none
-    /// The last unit of the run before on the left, the first of the run behind on the right.
+    /// On the left the last unit of the run before; on the right the first unit of the run after.
     case neighbour
     /// The same as that of the run before.
     case previous

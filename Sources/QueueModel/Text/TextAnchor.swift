@@ -3,15 +3,15 @@ public import SequenceCRDT
 /// A place in a message's text that is stable while others type: a cursor, or one end of a
 /// selection.
 ///
-/// It is bound to one scalar, on one side of it. When the scalar is deleted, the place stays there,
-/// next to the nearest scalars that are left. When even its trace is gone, after a compaction, the
-/// scalar that was on the other side takes its place.
+/// It is bound to one side of one scalar. If the scalar is deleted, the place stays, next to the
+/// nearest visible scalars. If a compaction removes even the scalar's trace, the scalar on the
+/// other side of the place is used.
 public struct TextAnchor: Hashable, Sendable {
-  /// Which scalar an anchor holds on to.
+  /// The scalar that an anchor is bound to.
   public enum Side: String, Hashable, Sendable {
-    /// The scalar in front: text typed at the place comes behind the anchor.
+    /// The scalar before the place: text typed at the place comes after the anchor.
     case behind
-    /// The scalar after it: text typed at the place comes before the anchor.
+    /// The scalar after the place: text typed at the place comes before the anchor.
     case before
   }
 
@@ -19,16 +19,16 @@ public struct TextAnchor: Hashable, Sendable {
   public var message: MessageID
   /// The `addMessage` that introduced the text.
   public var content: OperationID
-  /// The scalar that the anchor holds on to; nil for the start (`behind`) or the end (`before`).
+  /// The scalar that the anchor is bound to; nil for the start (`behind`) or the end (`before`).
   public var scalar: OperationID?
-  /// On which side of that scalar it sits.
+  /// The side of that scalar.
   public var side: Side
   /// The scalar that was on the other side; nil for none.
   public var neighbour: OperationID?
 }
 
 extension Workspace {
-  /// The text of a message that shows, to find places in it.
+  /// The visible text of a message, to find places in it.
   ///
   /// - Throws: `QueueError.messageNotFound`.
   public func shownText(of message: MessageID) throws(QueueError) -> ShownText {
@@ -55,7 +55,7 @@ public struct ShownText: Sendable {
   ///
   /// - Parameters:
   ///   - offset: in Unicode scalars, from 0 to the length of the text.
-  ///   - side: which of the two scalars at the place to hold on to.
+  ///   - side: which of the two scalars at the place to bind to.
   /// - Throws: `QueueError.invalidTextRange`.
   /// - Complexity: O(log *n*).
   public func anchor(
@@ -78,7 +78,7 @@ public struct ShownText: Sendable {
     let sequence = content.sequence
     if let scalar = anchor.scalar {
       if let offset = sequence.offset(of: scalar, anchor.side) { return offset }
-      // The neighbour on the other side: before the one it was behind of, and the other way round.
+      // The neighbour on the other side: `before` for `behind`, and the reverse.
       guard let neighbour = anchor.neighbour else {
         return anchor.side == .behind ? sequence.visibleCount : 0
       }
@@ -118,7 +118,8 @@ public struct ShownText: Sendable {
 }
 
 extension RunSequence {
-  /// The visible offset on one side of a unit, dead or not; nil if it is not here.
+  /// The visible offset on one side of a unit, whether it is visible or deleted; nil if it is
+  /// unknown here.
   fileprivate func offset(of id: OperationID, _ side: TextAnchor.Side) -> Int? {
     guard let number = contentIndex(of: id) else { return nil }
     let before = visibleCount(beforeContent: number)

@@ -1,6 +1,6 @@
 import SequenceCRDT
 
-/// Offsets, ids and text of the scalars that show. Offsets count Unicode scalars from 0.
+/// Offsets, ids and text of the visible scalars. Offsets count Unicode scalars from 0.
 extension TextContent {
   /// The id of the visible scalar at an offset; nil if there is none.
   ///

@@ -27,7 +27,7 @@ private struct Texts {
 
   let old: [UInt32]
   let new: [UInt32]
-  /// Both, one behind the other: units are named in this.
+  /// Both texts, one after the other; units are numbered in this list.
   private let both: [UInt32]
   private var names = UnitNames()
 
@@ -81,7 +81,7 @@ private struct Texts {
     }
   }
 
-  /// The greatest count at which no word is cut; the count itself inside a very long word.
+  /// The greatest count that cuts no word; inside a very long word, the count itself.
   private func nearestEnd(below count: Int, _ isEnd: (Int) -> Bool) -> Int {
     (max(0, count - TextUnits.wordMax)...count).last(where: isEnd) ?? count
   }
@@ -129,9 +129,9 @@ private struct Texts {
 
   /// The stretch with the blank before it, so that a blank separates two users' texts there.
   ///
-  /// A replacement includes that blank, at the start of the text the one after it. An insertion or
-  /// a deletion begins with a blank rather than ends with one: so no edit relies on a blank that
-  /// another one removes.
+  /// A replacement includes that blank; at the start of the text, it includes the blank after it.
+  /// An insertion or a deletion begins with a blank rather than ends with one. So no edit relies on
+  /// a blank that another edit removes.
   private func withBlank(_ hunk: Hunk) -> Hunk {
     let hunk = withoutLastBlank(hunk)
     if hunk.old.isEmpty || hunk.new.isEmpty {
@@ -159,8 +159,8 @@ private struct Texts {
     return hunk
   }
 
-  /// The stretch without a blank that it ends with before and after: another user's text there
-  /// needs it.
+  /// The stretch without the blank at the end of both its old and its new text: another user's text
+  /// there needs that blank.
   private func withoutLastBlank(_ hunk: Hunk) -> Hunk {
     var hunk = hunk
     while let last = old[hunk.old].last, last == new[hunk.new].last, TextUnits.isBlank(last) {
@@ -171,8 +171,8 @@ private struct Texts {
     return hunk
   }
 
-  /// An insertion behind a blank, with that blank: what two people write there has one between, and one that replaces
-  /// what is in front takes the blank along.
+  /// An insertion after a blank, with that blank. So two users' insertions there have a blank
+  /// between them, and a replacement of the text before takes the blank along.
   private func withOwnBlank(_ hunk: Hunk) -> Hunk {
     let (place, part) = (hunk.old.lowerBound, hunk.new)
     guard place > 0, let first = new[part].first, let last = new[part].last,

@@ -1,7 +1,7 @@
 /// A stretch of text that is cut into words and blanks, or into lines; equal units have one name.
 struct TextUnits {
   enum Kind {
-    /// Words, and each blank by itself; of a word that is longer than `wordMax` each scalar.
+    /// Words, and each blank by itself. A word longer than `wordMax` is cut into scalars.
     case words
     /// Lines with the line feed that ends them.
     case lines

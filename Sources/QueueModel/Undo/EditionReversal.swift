@@ -1,13 +1,13 @@
 import SequenceCRDT
 
-/// Takes editions back behind an undo of the letters: an undo of a save is a save.
+/// Undoes a change of editions after its letters were undone. An undo of a save is itself a save.
 struct EditionReversal {
   let message: MessageID
-  /// The short notes of the editions that are taken back.
+  /// The short notes of the editions to take back.
   let taken: [String]
-  /// The notes of those that they had cleared.
+  /// The notes of the editions that these had cleared.
   let given: [String]
-  /// Whether others changed the text since.
+  /// Whether other users changed the text since.
   let isRewritten: Bool
 
   func write(by author: inout CommandAuthor) {
@@ -26,25 +26,27 @@ struct EditionReversal {
       return
     }
     if !taken.isEmpty, clears.isEmpty {
-      // A part of a long stretch, of which a later one was undone: it is an edit of what is there now.
+      // This is a part of a long stretch, and a later part was undone: it counts as an edit of the
+      // present text.
       notes = []
       if live.count == 1 { clears = live.map(\.id) }
     } else if given.count < 2, !rest.isEmpty, isRewritten,
       rest.allSatisfy({ Edition(note: $0.note).holds(content) })
     {
-      // A choice that does not know of it is to meet it, so it says the same.
+      // The new edition holds the same text, so that a choice made without knowing of this undo
+      // conflicts with it.
       notes = []
     } else if given.count < 2, !rest.isEmpty, !isRewritten,
       given.isEmpty || rest.allSatisfy({ Edition(note: $0.note).holds(content) })
     {
-      // What is left was there before.
+      // The editions that are left were there before.
       if clears.isEmpty { return }
       author.emit(.clearTags(element: primary.id, field: .edition, clears: clears))
       return
     } else if !isRewritten, rest.isEmpty, !clears.isEmpty, given.count == 1, let one = given.first,
       !Edition(note: one).holds(content)
     {
-      // Of a long stretch of typing a part is left that no edition says.
+      // A part of a long stretch of typing is left, and no edition holds that text.
       notes = []
     }
     if notes.isEmpty { notes = [Edition(of: content, milliseconds: author.context.time).note] }
@@ -58,9 +60,9 @@ struct EditionReversal {
     }
   }
 
-  /// Saves the text of the editions that are left: what the author takes back is in it no more.
+  /// Saves the text of the editions that are left, without what the author takes back.
   ///
-  /// - Returns: whether it could be.
+  /// - Returns: whether that was possible.
   private func restore(
     _ text: String, over editions: [OperationID], by author: inout CommandAuthor
   ) -> Bool {

@@ -1,21 +1,21 @@
 import SequenceCRDT
 
-/// The editions that are in the way of an undo of a text.
+/// Finds the editions that prevent an undo of a text.
 struct SavedOver {
   let message: MessageID
   let entry: UndoEntry
-  /// The short notes of the editions that this device's changes put.
+  /// The short notes of the editions that this device's changes added.
   let own: Set<String>
 
-  /// Whether somebody saved or chose a text over the one of the change: none of its editions is live, and a foreign
-  /// one is. Of texts that others saved apart somebody has to choose.
+  /// Whether a user saved or chose a text over the one of the change: none of its editions is live,
+  /// but another author's is. If other users saved texts apart, one of them must be chosen first.
   ///
   /// - Parameter later: what later changes of this device wrote.
   /// - Complexity: O(live editions and their texts).
   func isOvertaken(in workspace: Workspace, later: Set<UndoField>) -> Bool {
     let live = workspace.shownMessage(message)?.editions ?? []
     guard let step, case .files(let taken, let given) = step.value, !taken.isEmpty else {
-      // A stretch of typing that is open ends, with an edition, before it is undone.
+      // An open stretch of typing ends, with an edition, before it is undone.
       return entry.typing == nil && !live.isEmpty && !live.contains { isOwn($0, in: workspace) }
     }
     let rest = live.besides(taken, in: workspace)
@@ -26,7 +26,7 @@ struct SavedOver {
       || !live.isEmpty && !live.contains { isOwn($0, in: workspace) }
   }
 
-  /// Whether the letters make what the change saved, and no one saved anything else.
+  /// Whether the letters make the text that the change saved, and its edition is the only live one.
   func isSaved(in workspace: Workspace) -> Bool {
     guard let shown = workspace.shownMessage(message), shown.editions.count == 1,
       let tag = shown.editions.first, let step, case .files(let taken, _) = step.value
@@ -35,7 +35,7 @@ struct SavedOver {
     return taken.contains(tag.shortNote(in: workspace)) && edition.holds(shown.letters())
   }
 
-  /// Whether an undo leaves the text of the message as somebody else saved it.
+  /// Whether an undo leaves the text of the message as another user saved it.
   func leavesText(from before: Workspace, to after: Workspace) -> Bool {
     guard let old = before.shownMessage(message), let new = after.shownMessage(message),
       !old.editions.allSatisfy({ isOwn($0, in: before) }), !old.isMerged, !new.isMerged
@@ -43,7 +43,7 @@ struct SavedOver {
     return old.text().utf8.elementsEqual(new.text().utf8)
   }
 
-  /// What takes the editions of the change back.
+  /// The step that undoes the change of editions.
   private var step: UndoStep? {
     entry.steps.first { $0.field == UndoField(element: .message(message), part: .tags(.edition)) }
   }
@@ -54,7 +54,7 @@ struct SavedOver {
 }
 
 extension UndoHistory {
-  /// The short notes of the editions that the changes put, and that their undoes put.
+  /// The short notes of the editions that the changes and their undos added.
   func editions(of messages: Set<MessageID>) -> Set<String> {
     entries.reduce(into: []) { notes, entry in
       for step in entry.change.steps where step.field.part == .tags(.edition) {
@@ -73,7 +73,7 @@ extension [WorkspaceImage.Tag] {
     notes.isEmpty ? self : filter { !notes.contains($0.shortNote(in: workspace)) }
   }
 
-  /// The text that all of these editions hold; nil if there is none, or it is not kept whole.
+  /// The text that all of these editions hold; nil if they differ, or it is not kept whole.
   var oneText: String? {
     guard let text = first.flatMap({ Edition(note: $0.note).wholeText }),
       dropFirst().allSatisfy({ Edition(note: $0.note).holds(text) })

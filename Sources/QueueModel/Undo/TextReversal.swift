@@ -1,7 +1,7 @@
 import SequenceCRDT
 
 extension TextReversal {
-  /// The stretch of a text that shows at some offsets, to become the old text.
+  /// The stretch of visible text at these offsets, which is to become the old text.
   init(of text: TextContent, _ content: OperationID, in offsets: Range<Int>, old: String) {
     self.init(
       content: content, offset: offsets.lowerBound, text: text.visibleText(in: offsets),
@@ -10,7 +10,7 @@ extension TextReversal {
       right: text.visibleID(at: offsets.upperBound))
   }
 
-  /// The stretch in which a text differs from what it was.
+  /// The stretch in which a text differs from its earlier state.
   ///
   /// - Returns: nil if it is the same.
   /// - Complexity: O(both texts).
@@ -45,7 +45,7 @@ extension TextReversal {
     }
   }
 
-  /// Whether its scalars show, and those on both sides.
+  /// Whether its scalars and those on both sides are visible.
   fileprivate func isShown(in sequence: RunSequence) -> Bool {
     [left, right].allSatisfy { $0.map { sequence.isVisible($0) } ?? true }
       && ids.allSatisfy { range in
@@ -59,9 +59,9 @@ extension TextReversal {
     text.utf8.count(where: \.startsScalar) + old.utf8.count(where: \.startsScalar)
   }
 
-  /// This stretch of typing and a later one of the same text as one.
+  /// Joins this stretch of typing and a later one of the same text.
   ///
-  /// - Parameter text: the text behind both.
+  /// - Parameter text: the text after both.
   /// - Returns: nil if they are too long together, or do not belong together.
   func joined(with later: TextReversal, in text: TextContent) -> TextReversal? {
     guard content == later.content,
@@ -71,7 +71,7 @@ extension TextReversal {
     let (mine, its) = (Array(self.text.unicodeScalars), Array(later.text.unicodeScalars))
     let between = Array(later.old.unicodeScalars)
     let start = min(offset, later.offset)
-    // The end before the later change, and now.
+    // The end of this stretch, before the later change and now.
     let oldEnd = max(offset + mine.count, later.offset + between.count)
     let end = oldEnd - between.count + its.count
     guard end - start <= 4 * Limits.typingScalarsMax, end <= text.sequence.visibleCount else {
@@ -94,7 +94,7 @@ extension TextReversal {
 }
 
 extension TextReversal {
-  /// The same where the later one changed the end of this one, as most typing does.
+  /// As above, if the later change is at the end of this one, as for most typing.
   private func going(on later: TextReversal, in text: TextContent) -> TextReversal? {
     let (mine, replaced) = (self.text.utf8, later.old.utf8)
     let kept = mine.dropLast(replaced.count)
@@ -119,11 +119,12 @@ extension UInt8 {
 }
 
 extension CommandAuthor {
-  /// Puts the old text in the place of a stretch, by an edit that merges as all do.
+  /// Replaces a stretch by the old text, with an edit that merges like any other.
   ///
   /// - Parameters:
-  ///   - isLatest: whether the text is unchanged since, so that its places count.
-  ///   - isSaved: whether it is again what the change made of it: if other letters make it, its places count.
+  ///   - isLatest: whether the text is unchanged since, so that its offsets are valid.
+  ///   - isSaved: whether the text is again the one that the change made. If different letters make
+  ///     it, its offsets are valid.
   mutating func reverse(
     _ step: TextReversal, of message: MessageID, isLatest: Bool, isSaved: Bool
   ) {
@@ -139,7 +140,7 @@ extension CommandAuthor {
     }
   }
 
-  /// The edits, and the scalars that they name: those of the stretch, with one on both sides.
+  /// The edits, and the scalars that they name: those of the stretch, and one on each side.
   private func edits(
     for step: TextReversal, of message: MessageID, isLatest: Bool, isSaved: Bool
   ) -> (ids: [OperationID], edits: [TextEdit], deleted: Int)? {
@@ -178,7 +179,7 @@ extension CommandAuthor {
 }
 
 extension TextContent {
-  /// The text that shows at some offsets.
+  /// The visible text at these offsets.
   ///
   /// - Complexity: O(offsets + log runs + runs from the first to the last).
   func visibleText(in offsets: Range<Int>) -> String {
@@ -189,21 +190,22 @@ extension TextContent {
 extension MessageState {
   /// The beginning of the first line of the content, for a label.
   ///
-  /// - Complexity: O(1) of a message with fewer than two live editions that no agent has had, else O(texts).
+  /// - Complexity: O(1) for a message with fewer than two live editions that no agent has had, else
+  ///   O(texts).
   var beginning: String? {
     let shown = ShownMessage(self)
     return beginning(of: shown.hasStarted ? ranText : shown.textBesidesLetters)
   }
 
-  /// The same of the text that the agent of the latest attempt got, as far as it is known.
+  /// As above, for the text that the agent of the latest attempt got, as far as it is known.
   var ranBeginning: String { ranText.flatMap(beginning) ?? beginning ?? "" }
 
-  /// What the agent of the latest attempt got, if somebody changed it since.
+  /// The text that the agent of the latest attempt got, if a user changed it since.
   private var ranText: String? {
     element.runState.run.flatMap { ShownMessage(self).editions.ran(in: $0.attempt)?.wholeText }
   }
 
-  /// - Parameter other: the text, if its letters make another one.
+  /// - Parameter other: the text, if the letters make a different one.
   private func beginning(of other: String?) -> String? {
     guard let primary else { return nil }
     let scalarsMax = UndoLabel.textScalarsMax + 1
@@ -223,7 +225,8 @@ extension MessageState {
 }
 
 extension Substring {
-  /// The text up to the first line feed, without those that it begins with; `\r\n` is none.
+  /// The text up to the first line feed, without line feeds at its start; `\r\n` does not count as
+  /// one.
   fileprivate var firstLine: Substring {
     guard !utf8.contains(UInt8(ascii: "\r")) else {
       return split(separator: "\n", maxSplits: 1).first ?? ""

@@ -1,23 +1,25 @@
 package import SequenceCRDT
 
-/// A stretch of typing that no edition has ended yet: what a person types into one message, each command at
-/// most `Limits.typingPauseMillisecondsMax` behind the last, with no other command in between.
-/// SPECIFICATION.md, section "Editions".
+/// A stretch of typing that no edition has ended yet. A user types it into one message, each
+/// command at most `Limits.typingPauseMillisecondsMax` after the last, with no other command in
+/// between. SPECIFICATION.md, section "Editions".
 ///
-/// The change that takes the typing back carries it (`UndoEntry.typing`), so that it is stored with the
-/// letters: whoever opens the store after a crash ends it.
+/// It is part of the change that undoes the typing (`UndoEntry.typing`), so that it is stored with
+/// the letters. A program that opens the store after a crash ends the stretch.
 package struct TypingStretch: Hashable, Sendable {
   /// The editions that were live when it began.
   package var seen: [OperationID]
-  /// The connection over which each letter could go at once, on a device that had caught up; nil if the device
-  /// was apart at one of them, or the process ended since. It is not stored.
+  /// The connection over which a device that had caught up could send each letter at once. nil if
+  /// the device was offline or behind at one of the letters, or the process has ended since. It is
+  /// not stored.
   package var connection: UInt64?
-  /// When it began, by the device's hybrid clock, in milliseconds since 1970, and the scalars that were typed and
-  /// deleted in it: somebody who never pauses has a version now and then as well. They are not stored.
+  /// When it began, by the device's hybrid clock, in milliseconds since 1970, and the number of
+  /// scalars that were typed and deleted in it. By these, a user who never pauses gets a version
+  /// from time to time. They are not stored.
   package var milliseconds: Int64 = 0
   package var scalarCount = 0
 
-  /// Compares what a store keeps, and the connection.
+  /// Compares what a store keeps, and the connections.
   package static func == (one: TypingStretch, other: TypingStretch) -> Bool {
     one.seen == other.seen && one.connection == other.connection
   }
@@ -28,7 +30,7 @@ package struct TypingStretch: Hashable, Sendable {
     (self.seen, self.connection) = (seen, connection)
   }
 
-  /// This stretch and the next letter of it.
+  /// This stretch with its next letter.
   func going(on later: TypingStretch) -> TypingStretch {
     var next = self
     next.connection = connection == later.connection ? connection : nil
@@ -46,7 +48,8 @@ extension UndoHistory {
     openIndex.flatMap { undoable[$0].change.messages.first }
   }
 
-  /// Every command of a person ends it first, so nothing but acts that are no commands stands in front of it.
+  /// A user's next command ends the stretch first. So only changes that are not commands, such as
+  /// settings, can follow it in the list.
   fileprivate var openIndex: Int? {
     guard let index = undoable.lastIndex(where: { !$0.change.isByCommand }),
       undoable[index].change.typing != nil
@@ -54,10 +57,10 @@ extension UndoHistory {
     return index
   }
 
-  /// The change that the open stretch belongs to.
+  /// The change that contains the open stretch.
   var openChange: UndoEntry? { openIndex.map { undoable[$0].change } }
 
-  /// Whether a command goes on with the open stretch.
+  /// Whether a command continues the open stretch.
   func goesOn(with command: Command, at milliseconds: Int64) -> Bool {
     guard let index = openIndex, let message = command.typedMessage else { return false }
     let open = undoable[index].change
@@ -68,8 +71,8 @@ extension UndoHistory {
       && open.steps.contains { $0.field.element == .message(message) }
   }
 
-  /// A fresh change with the stretch that it goes on with: others who type along keep the changes apart, and
-  /// the stretch goes on.
+  /// A new change with the stretch that it continues. Others' typing keeps the two changes apart,
+  /// but the stretch continues.
   mutating func takeTyping(over change: UndoEntry, _ changes: inout Changes) -> UndoEntry {
     guard let index = openIndex, let open = undoable[index].change.typing, let own = change.typing
     else { return change }
@@ -80,9 +83,9 @@ extension UndoHistory {
     return next
   }
 
-  /// The open stretch has ended.
+  /// Records that the open stretch has ended.
   ///
-  /// - Parameter step: what takes its edition back.
+  /// - Parameter step: undoes its edition.
   private mutating func close(_ step: UndoStep?, _ changes: inout Changes) {
     guard let index = openIndex else { return }
     var change = undoable[index].change
@@ -92,9 +95,10 @@ extension UndoHistory {
   }
 }
 
-/// The open stretch of typing with all that its end changes, for a command that comes to nothing.
+/// The open stretch of typing with everything that its end changes. If the command that ended it
+/// then changes nothing, the stretch is restored.
 ///
-/// An edition is a tag of the message, so its text is not held on to.
+/// An edition is a tag of the message, so the message's text need not be kept.
 struct OpenTyping {
   private let index: Int
   private let change: UndoEntry
@@ -115,7 +119,7 @@ struct OpenTyping {
     known = workspace.vector[replica]
   }
 
-  /// Goes on with the stretch, as if it had not ended.
+  /// Continues the stretch, as if it had not ended.
   func goOn(in workspace: inout Workspace, _ history: inout UndoHistory) {
     if let message, let element { workspace.messageStates[message]?.element = element }
     workspace.vector[replica] = known
@@ -125,7 +129,7 @@ struct OpenTyping {
 }
 
 extension UndoEntry {
-  /// Adds what takes an edition back to what it takes back already.
+  /// Adds the inverse of an edition to those that the change has.
   fileprivate mutating func add(edition step: UndoStep) {
     guard let index = steps.firstIndex(where: { $0.field == step.field }),
       case .files(let taken, let given) = steps[index].value,
@@ -153,7 +157,7 @@ extension Command {
     switch self {
     case .insertText(_, _, let text): stretch.scalarCount = text.unicodeScalars.count
     case .deleteText(_, let range):
-      // Places that no text has are refused behind this.
+      // A later check refuses places that no text has.
       let (count, isTooLong) = range.upperBound.subtractingReportingOverflow(range.lowerBound)
       stretch.scalarCount = isTooLong ? 0 : count
     default: break
@@ -165,11 +169,14 @@ extension Command {
 extension UndoHistory {
   /// Ends the open stretch of typing with an edition of the text as it is here.
   ///
-  /// It clears the editions that were live when the stretch began; if its author was connected and caught
-  /// up from its beginning until now, all that are live. A message that is over for good gets none.
+  /// It clears the editions that were live when the stretch began. If its author was connected and
+  /// caught up from the beginning until now, it clears all live ones. A forgotten message gets no
+  /// edition.
   ///
-  /// - Parameter context: of the author; `connection` says over which connection what is made now can go.
-  /// - Returns: the operations; none if there is no open stretch. There is none afterwards in either case.
+  /// - Parameter context: of the author; `connection` is the one over which the operations can be
+  ///   sent now.
+  /// - Returns: the operations; none if there is no open stretch. In either case, none is open
+  ///   afterwards.
   package mutating func endTyping(
     of workspace: inout Workspace, in context: CommandContext
   ) -> (outcome: CommandOutcome, changes: Changes) {
@@ -178,7 +185,8 @@ extension UndoHistory {
       close(nil, &changes)
       return (CommandOutcome(notice: .unchanged), changes)
     }
-    // Of texts that two others saved alike since, it clears none: the place of the next letter would be another.
+    // If two others have saved the same text since, their editions stay: clearing them would move
+    // the place of the next letter.
     let isSeen =
       stretch.connection != nil && stretch.connection == context.connection
       && workspace.shownMessage(id)?.textBesidesLetters == nil
@@ -192,7 +200,7 @@ extension UndoHistory {
         return .done
       }
     } catch {
-      // A session that is damaged: the next command that touches it says so.
+      // The session is damaged: the next command that touches it reports that.
       ended = nil
     }
     close(ended?.steps.first { $0.field.part == .tags(.edition) }, &changes)

@@ -1,12 +1,12 @@
 package import SequenceCRDT
 
-/// What a device that does not know the present state knows for certain.
+/// What is certain on a device that does not know the present state.
 ///
-/// It has a server and is not connected to it, or has not caught up: on another device a message of its own
-/// may have failed, a session may have got a host or been resumed, and what it has is no proof of
-/// anything.
+/// Such a device has a server, but is not connected or has not caught up. On another device, a
+/// message of its own may have failed, or a session may have got a host or been resumed. So its
+/// copy proves nothing about the present.
 package struct Apartness: Hashable, Sendable {
-  /// Operations that never left this device, so that nobody else can have acted on them.
+  /// Operations that never left this device, so that no other device can have acted on them.
   package var unsent: [OperationRange]
 
   package init(unsent: [OperationRange] = []) { self.unsent = unsent }
@@ -23,18 +23,19 @@ package struct Apartness: Hashable, Sendable {
 }
 
 extension Apartness {
-  /// Whether nobody else can know of a message.
+  /// Whether no other device can know of a message.
   package func isAlone(_ id: MessageID, in workspace: Workspace) -> Bool {
     workspace.messageStates[id].map { holds($0.element.references) } ?? false
   }
 
-  /// Whether nobody else can know of a session.
+  /// Whether no other device can know of a session.
   func isAlone(_ id: SessionID, in workspace: Workspace) -> Bool {
     workspace.sessionStates[id].map { holds($0.element.references) } ?? false
   }
 
-  /// Why a device that is apart does not take a change back at all, since its person's plain command is the
-  /// better word: it would let go on, or take away, what it knows too little of.
+  /// Why an offline device refuses to undo a change as a whole; nil if it does not. The undo would
+  /// resume or delete something that the device knows too little about, so a direct command is
+  /// better.
   func refusal(of change: UndoEntry, in workspace: Workspace) -> UndoObstacle? {
     for step in change.steps {
       guard let id = step.field.element.session, !isAlone(id, in: workspace) else { continue }
@@ -49,8 +50,8 @@ extension Apartness {
     return nil
   }
 
-  /// The sessions in which something could start on another device once it has the change, whatever
-  /// this device knows of hosts, pauses and messages there.
+  /// The sessions in which something could start on another device once that has the change,
+  /// whatever this device knows about hosts, pauses and messages there.
   func sessionsToPause(by change: UndoEntry, in workspace: Workspace) -> Set<SessionID> {
     var sessions: Set<SessionID> = []
     for step in change.steps {
@@ -62,9 +63,9 @@ extension Apartness {
       case .message(let id):
         guard let present = workspace.messageStates[id]?.session else { continue }
         switch (step.field.part, step.value) {
-        // What nobody else has holds nothing up.
+        // A message that no other device has blocks nothing there.
         case (.tags(.live), .notes(nil)) where isAlone(id, in: workspace): break
-        // A choice among texts lets the message go on.
+        // A choice among texts lets the message start.
         case (.tags(.edition), .files(let taken, _)) where taken.count < 2: break
         case (.tags(.live), _), (.tags(.edition), _), (.register(.priority), _),
           (.register(.notBefore), _), (.register(.heldUntil), _), (.register(.later), _):
@@ -81,16 +82,16 @@ extension Apartness {
 }
 
 extension UndoStep {
-  /// Whether it takes the pause of a session away.
+  /// Whether it removes the pause of a session.
   var letsGoOn: Bool { field.part == .tags(.paused) && value == .notes(nil) }
 }
 
-/// What a session's host runs without another word of anybody.
+/// What a session's host runs without a further command.
 enum UndoTurns {
-  /// Whether the host of a session could start something now that it could not, or not yet, before: at
-  /// once, or when what is at work has ended and what stands before it is done.
+  /// Whether the host of a session could now start a message that it could not start before, or
+  /// only later. It may start at once, or after the present work and the messages before it.
   ///
-  /// What stood behind a message that was withdrawn, and goes on in its turn, is not let start.
+  /// A message that moves up because one before it was withdrawn does not count.
   ///
   /// - Complexity: O(standing messages of the session).
   static func start(in id: SessionID, from before: Workspace, to after: Workspace) -> Bool {
@@ -106,7 +107,7 @@ enum UndoTurns {
     guard now.contains(where: \.isLater) || former.contains(where: \.isLater) else {
       return isSooner || order.first != first.message
     }
-    // A message that is passed over lets the messages behind it start, whatever clock counts.
+    // A skipped message lets the messages after it start, whichever clock decides.
     let wanted = Dictionary(former.map { ($0.message, $0.later) }) { first, _ in first }
     return isSooner || Array(order) != now.map(\.message)
       || now.contains { $0.later != wanted[$0.message] && now.count > 1 }
@@ -114,15 +115,15 @@ enum UndoTurns {
 
   private struct Turn {
     var message: MessageID
-    /// The time before which it does not start, its own or that of one before it.
+    /// The time before which it does not start: its own, or that of a message before it.
     var earliest: Int64
-    /// Until when it is passed over.
+    /// The time until which it is skipped.
     var later: Int64?
 
     var isLater: Bool { later != nil }
   }
 
-  /// What a session's host runs one after the other without another word of anybody.
+  /// What a session's host runs, in order, without a further command.
   private static func turns(of id: SessionID, in workspace: Workspace) -> [Turn] {
     guard let session = workspace.head(of: id), session.exists, session.host != nil,
       !session.isPaused
@@ -136,11 +137,11 @@ enum UndoTurns {
       guard let message = messages[id], !message.runState.isInFlight else { continue }
       let waitsForALook = message.waitsForChoice(under: session.onMerge)
       if message.runState.isHalted || message.isIncomplete || waitsForALook {
-        // What it is in the way of may start until its time comes.
+        // The messages that it blocks may start until its own time comes.
         if message.later == nil || message.runState.isHalted { break }
         continue
       }
-      // While it is passed over, its own times hold no other message up.
+      // While it is skipped, its own times delay no other message.
       if message.later == nil { earliest = max(earliest, message.ownTime) }
       turns.append(
         Turn(
@@ -152,19 +153,19 @@ enum UndoTurns {
 }
 
 extension ShownMessage {
-  /// The time before which its session starts nothing.
+  /// The time before which it keeps its session from starting anything.
   fileprivate var ownTime: Int64 { max(notBefore ?? 0, heldUntil ?? 0) }
 }
 
 // MARK: - Races
 
-/// What an undo or a redo would come to; nothing changes.
+/// The result that an undo or a redo would have; nothing changes.
 package struct UndoTrial: Sendable {
   package let operations: [Operation]
-  /// The workspace behind it.
+  /// The workspace after it.
   package let workspace: Workspace
 
-  /// - Returns: nil if it is refused.
+  /// - Returns: nil if the command is refused.
   package init?(
     of command: Command, in workspace: Workspace, with history: UndoHistory, apart: Apartness?
   ) {
@@ -176,7 +177,8 @@ package struct UndoTrial: Sendable {
     (operations, self.workspace) = (outcome.operations, copy)
   }
 
-  /// The messages that operations withdrew, and those that they gave another text: both race with a start.
+  /// The messages that operations withdrew, and those whose text they changed. Both race with a
+  /// start.
   package static func races(
     of operations: [Operation], from before: Workspace, to after: Workspace
   ) -> (withdrawn: Set<MessageID>, edited: Set<MessageID>) {
@@ -199,7 +201,7 @@ package struct UndoTrial: Sendable {
 }
 
 extension UndoObstacle {
-  /// That an agent has got a message; nil if the message is not known.
+  /// The obstacle that an agent has got a message; nil if the message is unknown.
   package static func start(of id: MessageID, in workspace: Workspace) -> UndoObstacle? {
     workspace.messageStates[id].map { .started(id, $0.ranBeginning, $0.session) }
   }

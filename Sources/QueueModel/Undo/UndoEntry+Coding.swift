@@ -1,7 +1,7 @@
 import SequenceCRDT
 
-/// The stored form of a change: bytes, written and read by hand, so that it is the same wherever
-/// the model runs.
+/// The stored form of a change. Its bytes are written and read by hand, so that it is the same on
+/// every system.
 extension UndoEntry {
   private static let layout: UInt8 = 4
 
@@ -25,7 +25,7 @@ extension UndoEntry {
 
   /// Reads the stored form.
   ///
-  /// - Throws: `UndoFormatError` for anything that `bytes` does not make; nothing else.
+  /// - Throws: only `UndoFormatError`, for anything that `bytes` does not produce.
   package init(bytes: [UInt8]) throws(UndoFormatError) {
     var reader = UndoReader(bytes)
     guard try reader.byte() == UndoEntry.layout else { throw UndoFormatError() }
@@ -55,11 +55,11 @@ extension UndoEntry {
   }
 }
 
-/// The bytes are no stored change.
+/// The bytes are not a stored change.
 package struct UndoFormatError: Error, Hashable, Sendable {}
 
 extension UndoField {
-  /// Whether a change of this is noted at all.
+  /// Whether a change of this field is recorded.
   fileprivate var canBeUndone: Bool {
     switch (element, part) {
     case (.session, .tags(let tag)): [.exists, .queued, .locked, .paused].contains(tag)
@@ -94,7 +94,7 @@ private struct UndoWriter {
 
   mutating func byte(_ byte: UInt8) { bytes.append(byte) }
 
-  /// In groups of seven bits, the lowest first.
+  /// Writes groups of seven bits, the lowest first.
   mutating func number(_ number: UInt64) {
     var rest = number
     while rest >= 0x80 {
@@ -235,7 +235,7 @@ private struct UndoReader {
     throw UndoFormatError()
   }
 
-  /// A number of elements, each of which takes at least a byte, unless `max` is given.
+  /// A number of elements, each of which takes at least one byte unless `max` is given.
   mutating func count(max: Int? = nil) throws(UndoFormatError) -> Int {
     let number = try number()
     guard let count = Int(exactly: number), count <= max ?? (bytes.count - place) else {
@@ -300,7 +300,7 @@ private struct UndoReader {
     let field = UndoField(element: element, part: part)
     let isOvertaken = try flag()
     let step = UndoStep(field: field, value: try value(), isOvertaken: isOvertaken)
-    // Whatever is read can be made an operation.
+    // Checks that operations can be made from what was read.
     guard field.canBeUndone, step.fitsOperations else { throw UndoFormatError() }
     return step
   }

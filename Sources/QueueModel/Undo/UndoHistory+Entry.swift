@@ -1,7 +1,8 @@
 extension UndoHistory {
-  /// A change with the number that it is stored under; numbers rise.
+  /// A change with the number under which it is stored; numbers rise.
   package struct Entry: Hashable, Sendable {
-    /// Copies of an entry share the change: a history has a thousand, and each command moves them.
+    /// Copies of an entry share the change, because a history has a thousand entries and each
+    /// command moves them.
     private final class Content: Sendable {
       let change: UndoEntry
 

@@ -1,17 +1,17 @@
 import SequenceCRDT
 
-/// What a device can undo and redo: its person's changes, the latest last, bounded.
+/// What a device can undo and redo: its user's changes, the latest last, in bounded space.
 ///
-/// One command is one change. Typing is joined: commands that only change the text of one message,
-/// each at most `Limits.typingPauseMillisecondsMax` behind the one before and none undone in between,
-/// are one change of up to `Limits.typingScalarsMax` scalars. The parts of an import are one change.
-/// A fresh change clears what could be redone. Beyond `Limits.undoGroupsMax` changes or
-/// `Limits.undoBytesMax` bytes the oldest are forgotten.
+/// One command is one change. Typing is joined into changes of up to `Limits.typingScalarsMax`
+/// scalars: commands that only change the text of one message, each at most
+/// `Limits.typingPauseMillisecondsMax` after the one before, with no undo in between. The parts of
+/// an import are one change. A new change clears what could be redone. Beyond
+/// `Limits.undoGroupsMax` changes or `Limits.undoBytesMax` bytes the oldest are forgotten.
 package struct UndoHistory: Hashable, Sendable {
-  /// What changed since the last look, for a store.
+  /// What changed since the last save, for a store.
   package struct Changes: Hashable, Sendable {
     package var written: [Entry] = []
-    /// Numbers that hold nothing any more.
+    /// Numbers that no longer hold a change.
     package var removed: [Int64] = []
 
     package init() {}
@@ -39,16 +39,16 @@ package struct UndoHistory: Hashable, Sendable {
     }
   }
 
-  /// What can be undone, the latest last.
+  /// The changes that can be undone, the latest last.
   package internal(set) var undoable: [Entry] = []
-  /// What can be redone, the latest undone last.
+  /// The changes that can be redone, the latest undone last.
   package private(set) var redoable: [Entry] = []
   private var nextNumber: Int64 = 1
   private var bytes = 0
 
   package init() {}
 
-  /// Takes up what a store held, in whatever order.
+  /// Loads what a store held, in any order.
   package init(_ entries: some Sequence<Entry>) {
     let sorted = entries.sorted { $0.number < $1.number }
     undoable = sorted.filter { !$0.isUndone }
@@ -61,11 +61,11 @@ package struct UndoHistory: Hashable, Sendable {
   package var undoCount: Int { undoable.count }
   /// How many can be redone.
   package var redoCount: Int { redoable.count }
-  /// What the latest change did.
+  /// The label of the latest change.
   package var undoLabel: UndoLabel? { undoable.last?.change.label }
-  /// What the latest undo took back.
+  /// The label of the change that the latest undo took back.
   package var redoLabel: UndoLabel? { redoable.last?.change.label }
-  /// What the change did that an undo or a redo is about; nil if there is none.
+  /// The label of the change that an undo or a redo concerns; nil if there is none.
   package func label(of command: Command) -> UndoLabel? {
     let (entries, number): ([Entry], Int64?)
     switch command {
@@ -77,16 +77,16 @@ package struct UndoHistory: Hashable, Sendable {
     return entries.first { $0.number == number }?.change.label
   }
 
-  /// Every change, to be stored anew.
+  /// Every change, to be stored again as a whole.
   package var entries: [Entry] { undoable + redoable }
 
   subscript(undone isUndone: Bool) -> [Entry] { isUndone ? redoable : undoable }
 
   // MARK: - Changes
 
-  /// Notes a fresh change; what is typed or imported on goes to the latest one.
+  /// Records a new change. Continued typing and further parts of an import join the latest one.
   ///
-  /// - Returns: the number of the change; nil if there is nothing to note.
+  /// - Returns: the number of the change; nil if there is nothing to record.
   mutating func record(
     _ change: UndoEntry, in workspace: Workspace, _ changes: inout Changes
   ) -> Int64? {
@@ -109,7 +109,7 @@ package struct UndoHistory: Hashable, Sendable {
     return number
   }
 
-  /// A change went over to the other side, as what takes that back.
+  /// Moves a change between undo and redo, replaced by its inverse.
   mutating func turn(
     _ number: Int64, into inverse: UndoEntry, isUndone: Bool, _ changes: inout Changes
   ) -> Int64? {
@@ -128,14 +128,14 @@ package struct UndoHistory: Hashable, Sendable {
     changes.write(entry)
   }
 
-  /// A change that can be undone says more.
+  /// Replaces a change that can be undone by a more complete one.
   mutating func replaceChange(at index: Int, with change: UndoEntry, _ changes: inout Changes) {
     bytes += change.cost - undoable[index].change.cost
     undoable[index].change = change
     changes.write(undoable[index])
   }
 
-  /// Forgets a change, which stays as it is: what it wrote is not taken back by older ones either.
+  /// Forgets a change, whose effect stays: undos of older changes leave it alone, too.
   mutating func skip(_ number: Int64, _ changes: inout Changes) {
     guard let index = undoable.firstIndex(where: { $0.number == number }) else { return }
     let fields = Set(undoable[index].change.steps.map(\.field))
@@ -155,7 +155,7 @@ package struct UndoHistory: Hashable, Sendable {
     changes.remove(entry)
   }
 
-  /// Forgets the changes of before a time, in milliseconds since 1970.
+  /// Forgets the changes from before a time, in milliseconds since 1970.
   package mutating func forget(before milliseconds: Int64) -> Changes {
     var changes = Changes()
     for entry in entries where entry.change.milliseconds < milliseconds { forget(entry, &changes) }
@@ -164,7 +164,7 @@ package struct UndoHistory: Hashable, Sendable {
     return changes
   }
 
-  /// Forgets the oldest changes; with them what was undone beyond the limits.
+  /// Forgets the oldest changes, undone ones included, beyond the limits.
   private mutating func trim(_ changes: inout Changes) {
     func excess(_ entries: [Entry]) -> Int {
       var (count, left) = (0, bytes)
@@ -176,12 +176,12 @@ package struct UndoHistory: Hashable, Sendable {
       }
       return count
     }
-    // Whoever held the entries meanwhile would have the removal copy all of them.
+    // A second reference to the entries would make the removal copy all of them.
     for _ in 0..<excess(undoable) { forget(undoable.removeFirst(), &changes) }
     for _ in 0..<excess(redoable) { forget(redoable.removeFirst(), &changes) }
   }
 
-  /// Notes what a person did that no command of the queues does, and what it was before.
+  /// Records a user's change that is not a command of the queues, with the value before.
   package mutating func noteAct(
     _ label: UndoLabel, former: String?, milliseconds: Int64, in workspace: Workspace
   ) -> (changes: Changes, number: Int64?) {
@@ -193,14 +193,14 @@ package struct UndoHistory: Hashable, Sendable {
     return (changes, number)
   }
 
-  // MARK: - What others do
+  // MARK: - Others' changes
 
-  /// Looks at operations of others, or of nobody in particular: what they wrote is not taken back by
-  /// undoing the own change before it.
+  /// Takes note of operations that are not this user's changes: undoing an earlier change of this
+  /// user does not overwrite what they wrote.
   ///
   /// - Parameters:
-  ///   - before: the state that the operations came to.
-  ///   - areOfOthers: whether another device's person may have made them.
+  ///   - before: the state before the operations.
+  ///   - areOfOthers: whether another device's user may have made them.
   /// - Complexity: O(operations + what can be undone).
   package mutating func noteForeign(
     _ operations: [Operation], from before: Workspace, to after: Workspace, areOfOthers: Bool
@@ -217,7 +217,7 @@ package struct UndoHistory: Hashable, Sendable {
     return changes
   }
 
-  /// Takes another state over: whatever differs was written by others.
+  /// Takes over a state: every difference counts as others' work.
   ///
   /// - Complexity: O(what can be undone, and its texts).
   package mutating func noteOtherState(from before: Workspace, to after: Workspace) -> Changes {
@@ -273,11 +273,11 @@ package struct UndoHistory: Hashable, Sendable {
 }
 
 extension UndoEntry {
-  /// Imports within so many milliseconds of each other are parts of one.
+  /// Imports within this number of milliseconds of each other are parts of one.
   private static let importPauseMilliseconds: Int64 = 5_000
 
-  /// This change and a later one as one, if both are typing in one message without a pause, or parts
-  /// of one import.
+  /// This change joined with a later one, if both are typing in one message without a pause, or
+  /// parts of one import.
   fileprivate func joined(with later: UndoEntry, in workspace: Workspace) -> UndoEntry? {
     let pause = later.milliseconds &- milliseconds
     if label.kind == .imported, later.label.kind == .imported {
@@ -304,13 +304,13 @@ extension UndoEntry {
   }
 }
 
-/// The things that operations write.
+/// The fields that operations write.
 private struct TouchedFields {
-  /// Whether each was given anew; else it was written or cleared.
+  /// Whether each got a new tag; otherwise it was written or cleared.
   private(set) var fields: [UndoField: Bool] = [:]
   private var elements: Set<ElementName> = []
 
-  /// - Parameter workspace: the state behind the operations.
+  /// - Parameter workspace: the state after the operations.
   init(_ operations: [Operation], in workspace: Workspace) {
     for operation in operations { note(operation, workspace) }
   }
@@ -348,14 +348,14 @@ private struct TouchedFields {
     fields[UndoField(element: element, part: part), default: false] =
       isAdded || fields[UndoField(element: element, part: part)] == true
     switch part {
-    // What an agent does to a message is no work of a person's.
+    // An agent's changes of a message are not a user's work.
     case .register(let field) where field >= .run || field == .changedAt: break
     case .tags(.locked), .tags(.queued): break
     default: elements.insert(element)
     }
   }
 
-  /// Whether somebody worked on the messages of a change, or on its sessions if it has none.
+  /// Whether a user worked on the messages of a change, or on its sessions if it has no messages.
   func works(on change: UndoEntry) -> Bool {
     guard !change.isShared else { return true }
     let messages = change.messages
@@ -364,14 +364,14 @@ private struct TouchedFields {
       : messages.contains { elements.contains(.message($0)) }
   }
 
-  /// Whether a text was changed of a message of a change.
+  /// Whether the text of one of a change's messages was changed.
   func rewrites(_ change: UndoEntry) -> Bool {
     !change.isRewritten
       && change.messages.contains { fields[UndoField(element: .message($0), part: .text)] != nil }
   }
 
-  /// Whether a step's thing was written. One that was given anew counts, whatever came of it; a
-  /// clearing only if it changed something, since both may clear the same.
+  /// Whether a step's field was written. A new tag counts in any case. A clearing counts only if it
+  /// changed something, since both users may clear the same tags.
   func takes(_ step: UndoStep, from before: Workspace, to after: Workspace) -> Bool {
     guard step.field.part != .tags(.attachment) else { return false }
     if step.takesSessionAway, elements.contains(step.field.element) { return true }

@@ -1,6 +1,6 @@
-/// What an undoable command did, for people.
+/// A description of an undoable command, for people.
 public struct UndoLabel: Hashable, Sendable, CustomStringConvertible {
-  /// What kind of command.
+  /// The kind of command.
   public enum Kind: String, Hashable, Sendable, CaseIterable {
     /// Queued a prompt.
     case sent
@@ -42,46 +42,46 @@ public struct UndoLabel: Hashable, Sendable, CustomStringConvertible {
     case unlockedThread
     /// Imported a document.
     case imported
-    /// Said when a message may start.
+    /// Set when a message may start.
     case delayed
-    /// Named a session's host, or none.
+    /// Set or removed a session's host.
     case hosted
     /// Tried a message again.
     case retried
-    /// Went on without a message that did not succeed.
+    /// Continued without a message that did not succeed.
     case skipped
-    /// Said what a session's host does without its server.
+    /// Set what a session's host does without its server.
     case setOnLostServer
     /// Stopped a session's agent.
     case stopped
     /// Changed a setting of the device or of a session's agent; the text names it.
     case setting
-    /// Kept a message from starting for a while, or let it go.
+    /// Kept a message from starting for a while, or released it.
     case held
     /// Changed a session's draft.
     case drafted
-    /// Answered what an agent asked; the text says how.
+    /// Answered an agent's request; the text has the answer.
     case answered
-    /// Said whether messages of a session start whose text was merged.
+    /// Set whether messages of a session start if their text was merged.
     case setOnMerge
     /// Chose the text of a merged message.
     case chosen
     /// Forgot the server of this device.
     case unpaired
-    /// Had notifications pushed to an address; the text says which.
+    /// Turned on push notifications to an address, which the text names.
     case addedPush
-    /// Had none pushed there any more.
+    /// Turned off push notifications to an address.
     case removedPush
     /// Paired this device with a server.
     case paired
-    /// Gave this device its server's new address.
+    /// Changed the address of this device's server.
     case movedServer
   }
 
-  /// Unicode scalars of a message's text that a label holds, at most.
+  /// The maximum number of Unicode scalars of a message's text in a label.
   static let textScalarsMax = 60
 
-  /// What kind of command.
+  /// The kind of command.
   public var kind: Kind
   /// The first or only session.
   public var session: SessionID?
@@ -89,8 +89,8 @@ public struct UndoLabel: Hashable, Sendable, CustomStringConvertible {
   public var message: MessageID?
   /// How many items the command named.
   public var count: Int
-  /// The beginning of the message's first line, at most 60 characters, if the change is about one; of a
-  /// setting its name, of a push address the address without its secrets.
+  /// If the change is about one message, the beginning of its first line, at most 60 characters.
+  /// For a setting, its name; for a push address, the address without its secrets.
   public var text: String?
 
   /// Puts the parts together.
@@ -105,7 +105,7 @@ public struct UndoLabel: Hashable, Sendable, CustomStringConvertible {
     self.text = text
   }
 
-  /// What was done, as a noun: `sending "Fix the header" to review`.
+  /// The action as a noun: `sending "Fix the header" to review`.
   public var description: String {
     let session = session.map { "\($0)" } ?? "a session"
     let message = text.map { "\"\($0)\"" } ?? "a message"
@@ -158,7 +158,8 @@ public struct UndoLabel: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension Command {
-  /// What the command does, for people; nil for undo, redo and what an agent or a host reports.
+  /// A description of what the command does, for people; nil for undo, redo and reports of agents
+  /// and hosts.
   package var undoLabel: UndoLabel? {
     switch self {
     case .addSession(let id, _, _): UndoLabel(kind: .addedSession, session: id)

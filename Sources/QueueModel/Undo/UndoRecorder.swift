@@ -2,9 +2,9 @@ import SequenceCRDT
 
 /// Watches the operations of one command and records the steps that undo them.
 ///
-/// The state before an operation counts only when the command touches a field for the first time.
-/// Elements that the command itself introduces are not undone piece by piece: a message that was
-/// sent is cancelled; its text and its place stay for a redo.
+/// Only the state before the command's first change of a field counts. Elements that the command
+/// itself introduces are not undone piece by piece: a sent message is cancelled, and its text and
+/// place are kept for a redo.
 struct UndoRecorder {
   private enum Found {
     case tags([WorkspaceImage.Tag])
@@ -12,7 +12,7 @@ struct UndoRecorder {
     case place(UndoPlace?)
     /// The whole text, as ids and characters.
     case text(content: OperationID, ids: [OperationRange], text: String)
-    /// A stretch of a text, of which so many scalars show afterwards.
+    /// A stretch of a text, and the number of its scalars that are visible afterwards.
     case typed(content: OperationID, offset: Int, old: String, count: Int)
   }
 
@@ -35,7 +35,7 @@ struct UndoRecorder {
       .typed(content: content, offset: offset, old: old, count: count))
   }
 
-  /// Looks at the state before an operation is applied.
+  /// Records the state before an operation is applied.
   mutating func watch(_ operation: Operation, in workspace: Workspace) {
     switch operation.body {
     case .announceDevice: break
@@ -104,9 +104,9 @@ struct UndoRecorder {
     note(field, .text(content: content, ids: base.ranges, text: base.text))
   }
 
-  /// What takes everything back that was watched.
+  /// The steps that undo everything that was watched.
   ///
-  /// - Parameter workspace: the state behind the last operation.
+  /// - Parameter workspace: the state after the last operation.
   func steps(in workspace: Workspace) -> [UndoStep] {
     order.compactMap { field in
       found[field].flatMap { value($0, of: field, workspace) }
@@ -163,7 +163,7 @@ struct UndoRecorder {
     return .notes(before.isEmpty ? nil : notes)
   }
 
-  /// Each file is a thing of its own: others may be there before and after.
+  /// Each file is restored separately: other files may be there before and after.
   private func files(
     _ before: [WorkspaceImage.Tag], _ after: [WorkspaceImage.Tag]
   ) -> UndoValue? {

@@ -1,14 +1,14 @@
 import SequenceCRDT
 
-/// Lines for a shell, of words that may be anything.
+/// Command lines for a shell; their words may contain anything.
 enum ShellLine {
-  /// A command about the session of its option.
+  /// A command with the session as its option.
   static func session(_ command: String, _ id: SessionID) -> String {
     let word = id.rawValue.quotedWord
     return "cospool \(command) " + (id.rawValue.hasPrefix("-") ? "--session=\(word)" : "-s \(word)")
   }
 
-  /// A command whose operands are the session and what follows.
+  /// A command with the session and further words as operands.
   static func named(_ command: String, _ id: SessionID, _ words: String...) -> String {
     line(command, [id.rawValue] + words)
   }
@@ -35,8 +35,8 @@ extension String {
 }
 
 extension UndoStep {
-  /// The command line that does the step though undo does not; nil where none would, or where it is so
-  /// already.
+  /// The command line that does what the undo does not; nil if no command would, or if nothing
+  /// would change.
   func remedy(in workspace: Workspace) -> String? {
     switch (field.element, field.part, value) {
     case (.message(let id), .tags(.live), .notes(nil)): ShellLine.cancel(id, in: workspace)
@@ -63,9 +63,9 @@ extension UndoStep {
 }
 
 extension UndoEntry {
-  /// Why no undo takes the change back, with the command that reverses it now.
+  /// The reason why the change cannot be undone, with the command that reverses it now.
   ///
-  /// It is worked out when somebody asks, since what reverses a change depends on what came of it.
+  /// It is computed on request, since the command depends on what has happened to the change since.
   func obstacleByCommand(in workspace: Workspace) -> UndoObstacle {
     switch label.kind {
     case .hosted, .setOnLostServer, .setOnMerge: return registerObstacle(in: workspace)
@@ -106,14 +106,14 @@ extension UndoEntry {
     case .addedPush:
       return former.map { .needsCommand(ShellLine.line("push remove", [$0])) }
         ?? .final(remedy: nil)
-    // Its address has secrets, which only its person knows.
+    // Its address contains secrets, which only its user knows.
     case .removedPush: return .needsCommand("cospool push add --help")
     default: return .final(remedy: nil)
     }
   }
 
-  /// The command that takes messages out of their queues whose texts others changed since; nil if the
-  /// change does not take such messages out.
+  /// If others have since changed texts of messages that the undo would take out of their queues:
+  /// the command that takes these messages out. nil otherwise.
   func withdrawal(ofRewrittenIn workspace: Workspace) -> String? {
     guard isRewritten else { return nil }
     let words = steps.compactMap { step in
@@ -139,7 +139,7 @@ extension UndoEntry {
       let policy = MergePolicy(rawValue: former) ?? .wait
       return .needsCommand(ShellLine.named("session on-merge", id, policy.rawValue))
     }
-    // By its id, which stays what it is and names no other device.
+    // Uses the id, which never changes and names no other device.
     return .needsCommand(
       former.isEmpty
         ? ShellLine.named("session host --none", id)
@@ -148,31 +148,31 @@ extension UndoEntry {
 }
 
 extension ShellLine {
-  /// Whether a command would be done now and change something.
+  /// Whether a command would succeed now and change something.
   fileprivate static func works(in workspace: Workspace, _ command: Command) -> Bool {
     var copy = workspace
     return (try? copy.perform(command, in: workspace.trialContext(nil)))?.operations.isEmpty
       == false
   }
 
-  /// A message's id, shortened as far as it stays its own.
+  /// A message's id, shortened as far as it stays unique.
   fileprivate static func word(for id: MessageID, in workspace: Workspace) -> String {
     let short = String(id.description.prefix(8))
     return (try? workspace.messageID(fromPrefix: short)) == id ? short : id.description
   }
 
-  /// Takes a message out of its queue; nil if nothing would.
+  /// The command that takes a message out of its queue; nil if none would.
   fileprivate static func cancel(_ id: MessageID, in workspace: Workspace) -> String? {
     works(in: workspace, .cancel([id])) ? line("queue cancel", [word(for: id, in: workspace)]) : nil
   }
 
-  /// Gives a message another text, in an editor; nil if no one may.
+  /// The command that edits a message's text; nil if the text can no longer be changed.
   static func edit(_ id: MessageID, in workspace: Workspace) -> String? {
     works(in: workspace, .edit(id, content: "…", base: nil))
       ? line("queue edit", [word(for: id, in: workspace)]) : nil
   }
 
-  /// Brings a message back to its queue; nil if nothing would.
+  /// The command that brings a message back to its queue; nil if none would.
   fileprivate static func restore(_ id: MessageID, in workspace: Workspace) -> String? {
     works(in: workspace, .restore(id)) ? line("queue restore", [word(for: id, in: workspace)]) : nil
   }

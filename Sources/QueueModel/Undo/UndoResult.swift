@@ -8,7 +8,7 @@ public struct UndoNext: Hashable, Sendable {
   public var milliseconds: Int64
   /// Whether others have worked on its messages since.
   public var isShared: Bool
-  /// Why it is not taken back; nil if it would be.
+  /// Why it cannot be undone; nil if it can.
   public var obstacle: UndoObstacle?
   /// Sessions that it would pause so that nothing starts, by id.
   public var pausing: [SessionID]
@@ -30,24 +30,25 @@ public struct UndoNext: Hashable, Sendable {
   }
 }
 
-/// Why a change, or a part of it, is not taken back.
+/// Why a change, or a part of it, is not undone.
 public enum UndoObstacle: Hashable, Sendable {
-  /// An agent has the message of this text, in this session.
+  /// An agent has the message with this text, in this session.
   case started(MessageID, String, SessionID?)
-  /// The same, and the undo was written before that was known.
+  /// As `started`, but the undo was written before that was known.
   case late(MessageID, String, SessionID?)
-  /// An agent has had the message of this text; the command, if there is one, does what the undo would.
+  /// An agent has had the message with this text. The command, if there is one, does what the undo
+  /// would do.
   case ended(MessageID, String, remedy: String?)
-  /// Another user has changed the same field since, or nothing of the change is left; the command,
-  /// if there is one, does what the undo would.
+  /// Another change has written the same field since, or nothing of the change is left. The
+  /// command, if there is one, does what the undo would do.
   case overtaken(remedy: String?)
-  /// No undo takes such a change back; this command reverses it.
+  /// No undo reverses such a change, but this command does.
   case needsCommand(String)
-  /// This device does not know what the change would start or take away, since the server does not answer;
-  /// this command does it.
+  /// The server does not answer, so this device does not know what the undo would start or remove.
+  /// This command does it directly.
   case apart(String)
-  /// Another user has changed the text since, which the undo would remove from the queue. The
-  /// command does what the undo would.
+  /// Another user has since changed the text of a message that the undo would remove from the
+  /// queue. The command does what the undo would do.
   case rewritten(command: String)
   /// Such a change cannot be undone; the command, if there is one, continues from here.
   case final(remedy: String?)
@@ -88,13 +89,13 @@ extension UndoObstacle: CustomStringConvertible {
       "An agent has had \"\(text)\", and an undo does not take that back."
         + (remedy.map { " What does: \($0)" } ?? "")
     case .overtaken(let remedy):
-      "Somebody changed it since." + (remedy.map { " Reverse it with: \($0)" } ?? "")
+      "Something else has changed it since." + (remedy.map { " Reverse it with: \($0)" } ?? "")
     case .needsCommand(let command): "An undo does not take that back. Reverse it with: \(command)"
     case .apart(let command):
       "The server does not answer, and this device does not know what others changed. Reverse it with: "
         + command
     case .rewritten(let command):
-      "Somebody else changed the text since. To take it out of the queue all the same: \(command)"
+      "The text was changed elsewhere since. To cancel it anyway: \(command)"
     case .final(let remedy):
       "That cannot be undone." + (remedy.map { " To have it done again: \($0)" } ?? "")
     }
@@ -103,14 +104,14 @@ extension UndoObstacle: CustomStringConvertible {
 
 /// The effect of an undo or a redo.
 public struct UndoResult: Hashable, Sendable {
-  /// The change that was taken back, or done again.
+  /// The change that was undone or redone.
   public var label: UndoLabel
-  /// Sessions that the same command paused so that nothing starts, by id.
+  /// Sessions that the same command paused to prevent starts, by id.
   public var paused: [SessionID]
   /// Why parts of the change were left alone.
   public var left: [UndoObstacle]
-  /// Messages that the authority did not answer for: their change counts unless an agent has got them
-  /// meanwhile.
+  /// Messages for which the authority has not answered: their change counts unless an agent has got
+  /// them meanwhile.
   public var unconfirmed: [MessageID]
 
   /// Puts the parts together.

@@ -3,17 +3,18 @@ import SequenceCRDT
 /// Takes a change back step by step, unless another device's change or an agent is in the way.
 struct UndoReversal {
   let entry: UndoEntry
-  /// Things that later changes of this device wrote: they are left alone.
+  /// Fields that later changes of this device wrote: they are left alone.
   let later: Set<UndoField>
-  /// The editions that changes of this device put, by their short notes.
+  /// The editions that changes of this device added, by their short notes.
   let own: Set<String>
-  /// Sessions that are paused first, so that nothing starts.
+  /// Sessions to pause first, to prevent starts.
   let pausing: [SessionID]
-  /// What is certain on a device that is apart from the others; nil where its copy is what there is.
+  /// What is certain on a device that does not know the present state; nil if its copy is the
+  /// present state.
   let apart: Apartness?
   /// Why steps were left alone, each reason once.
   private(set) var left: [UndoObstacle] = []
-  /// Sessions that came back, or were kept alive.
+  /// Sessions that were restored or kept alive.
   private var revived: Set<SessionID> = []
 
   init(
@@ -30,12 +31,13 @@ struct UndoReversal {
   mutating func write(by author: inout CommandAuthor) {
     for session in pausing { pause(session, by: &author) }
     let isBlocked = hasNoMessageLeft(author.workspace)
-    // What stops comes before what starts: another device may see the operations one by one.
+    // Stops come before starts, because another device may receive the operations one by one.
     for step in entry.steps.enumerated().sorted(by: {
       ($0.element.rank, $0.offset) < ($1.element.rank, $1.offset)
     }).map(\.element) {
       if let obstacle = obstacle(of: step, author.workspace) {
-        // A send or an import is about its messages; that a session with history stays goes without saying.
+        // A send or an import concerns its messages, so a session that stays because of its history
+        // need not be reported.
         if sendsMessages, step.takesSessionAway { continue }
         if !left.contains(obstacle) { left.append(obstacle) }
       } else if !isBlocked || step.field.element.message != nil {
@@ -44,7 +46,8 @@ struct UndoReversal {
     }
   }
 
-  /// Whether nothing is taken back of the messages that a change sent: its thread stays where it is then.
+  /// Whether none of the messages that a change sent can be undone; then its thread keeps its
+  /// place.
   private func hasNoMessageLeft(_ workspace: Workspace) -> Bool {
     let steps = entry.steps.filter { $0.field.element.message != nil }
     return sendsMessages && !steps.isEmpty
@@ -84,13 +87,14 @@ struct UndoReversal {
       .isOvertaken(in: workspace, later: later)
   }
 
-  /// A session with history is not taken away: of one that was added, anything that the change did not
-  /// make; of one whose deletion is done again, what agents did.
+  /// The reason why a session is not removed; nil if it may be. An added session stays if it holds
+  /// anything that the change did not make. If the deletion of a session is redone, the session
+  /// stays if agents have worked in it.
   private func history(
     of id: SessionID, _ step: UndoStep, _ workspace: Workspace
   ) -> UndoObstacle? {
     let byHand = UndoObstacle.needsCommand(ShellLine.named("session delete", id))
-    // Somebody else may use it, and this device does not hear of it now.
+    // Another device may use it without this device knowing.
     if let apart, !apart.isAlone(id, in: workspace) {
       return .apart(ShellLine.named("session delete", id))
     }
@@ -101,7 +105,7 @@ struct UndoReversal {
     if entry.label.kind == .deletedSession { return nil }
     let own = entry.messages
     let author = session.element.references.first.flatMap { workspace.device(of: $0.replica)?.id }
-    // What the device itself sent and took back is nothing that anybody would miss.
+    // Messages that the device itself sent and withdrew do not count.
     let holdsNothing = messages.allSatisfy { message in
       own.contains(message.id)
         || !message.stands && author != nil
@@ -137,7 +141,7 @@ struct UndoReversal {
       author.reverse(
         text, of: message, isLatest: !step.isOvertaken && !later.contains(step.field),
         isSaved: SavedOver(message: message, entry: entry, own: own).isSaved(in: author.workspace))
-      // Typing whose edition came with a later change.
+      // This is typing whose edition belongs to a later change.
       let edition = UndoField(element: step.field.element, part: .tags(.edition))
       if author.operations.count > made, !entry.speaks(of: edition) {
         let isMerged = author.workspace.shownMessage(message)?.isMerged == true
@@ -168,14 +172,14 @@ struct UndoReversal {
         author.workspace.sessionStates[session]?.exists == true
       else { return }
       if present.isEmpty, revived.insert(session).inserted { author.keepAlive(session) }
-      // Who brings it back wants what has come of it, even if the rest never does.
+      // A restored message is used with the parts that arrived, even if the rest never arrives.
       let marks = state?.tagIDs(.incomplete) ?? []
       if present.isEmpty, !marks.isEmpty {
         author.emit(.clearTags(element: reference, field: .incomplete, clears: marks))
       }
     default: break
     }
-    // Another reason of a pause comes back in place of the command's own.
+    // An earlier reason of a pause replaces the command's own.
     let isReplaced = field == .paused && state?.notes(.paused) != notes
     guard present.isEmpty || isReplaced else { return }
     var clears = present
@@ -211,7 +215,7 @@ struct UndoReversal {
     _ before: RegisterValue?, by author: inout CommandAuthor
   ) {
     guard let now = element.registers[field]?.value else { return }
-    // An empty text, or the time 0, is as good as none.
+    // An empty text, or the time 0, counts as none.
     let value: RegisterValue
     switch (before, now) {
     case (let known?, _): value = known
@@ -241,7 +245,8 @@ struct UndoReversal {
     }
   }
 
-  /// A place in a queue, as ids: who held slots while it emits would copy them.
+  /// A place in a queue, as ids: a reference to the slots while operations are made would cause a
+  /// copy.
   private func messagePlace(
     _ place: UndoPlace, _ workspace: Workspace
   ) -> (queue: OperationID, origins: Operation.Origins)? {
@@ -270,7 +275,7 @@ struct UndoReversal {
 
   // MARK: - Pausing
 
-  /// The reasons of pauses begin so that an undo or a redo set.
+  /// The beginning of the reason of a pause that an undo or a redo set.
   private static let reasonStart = "An undo or redo "
 
   private func pause(_ id: SessionID, by author: inout CommandAuthor) {
@@ -280,7 +285,7 @@ struct UndoReversal {
     let isTakenAway = entry.steps.contains {
       $0.letsGoOn && $0.field.element == .session(id)
     }
-    // What a person paused for another reason stays paused for that reason too.
+    // A pause that a user set for a different reason stays.
     let clears = (element.tags[.paused]?.tags ?? []).filter {
       isTakenAway || $0.note.hasPrefix(Self.reasonStart)
     }
@@ -298,10 +303,10 @@ struct UndoReversal {
 }
 
 extension UndoStep {
-  /// Whether it takes a session away.
+  /// Whether it removes a session.
   var takesSessionAway: Bool { field.part == .tags(.exists) && value == .notes(nil) }
 
-  /// What stops comes first, then what is neither, then what lets start.
+  /// Steps that stop something come first, steps that allow starts last, all others between.
   fileprivate var rank: Int {
     switch (field.part, value) {
     case (.tags(.paused), .notes(let notes)): notes == nil ? 8 : 0

@@ -1,6 +1,6 @@
 package import SequenceCRDT
 
-/// A field that a change wrote, and its value before: one inverse command.
+/// A field that a change wrote and its value before: one inverse command.
 ///
 /// Steps name elements by their own ids. A later change of the same field by another user is an
 /// obstacle, and is recorded when it arrives (`UndoHistory.noteForeign`).
@@ -8,11 +8,11 @@ package struct UndoStep: Hashable, Sendable {
   package var field: UndoField
   /// The value to restore.
   package var value: UndoValue
-  /// Whether another user wrote it since. Of a text: its places cannot be counted any more.
+  /// Whether another user wrote it since. For a text, its places can then no longer be counted.
   package var isOvertaken = false
 }
 
-/// A thing that changes as one.
+/// A field that changes as a whole.
 package struct UndoField: Hashable, Sendable {
   package enum Part: Hashable, Sendable {
     case tags(TagField)
@@ -28,9 +28,9 @@ package struct UndoField: Hashable, Sendable {
 
 /// The value that an undo restores.
 package enum UndoValue: Hashable, Sendable {
-  /// The notes of its tags; nil takes the property away.
+  /// The notes of its tags; nil removes the property.
   case notes([String]?)
-  /// Files to take away and files to give again, by their notes.
+  /// Files to remove and files to add again, by their notes.
   case files(taken: [String], given: [String])
   /// nil if the register had never been written.
   case register(RegisterValue?)
@@ -40,9 +40,9 @@ package enum UndoValue: Hashable, Sendable {
 
 /// A place in a queue.
 package struct UndoPlace: Hashable, Sendable {
-  /// The session whose queue it was; nil for the thread queue.
+  /// The session whose queue it is in; nil for the thread queue.
   package var session: SessionID?
-  /// The slot that it had.
+  /// Its former slot.
   package var slot: OperationID
   /// The element beside that slot, in case it is forgotten.
   package var left: ElementName?
@@ -55,7 +55,7 @@ package struct TextReversal: Hashable, Sendable {
   package var content: OperationID
   /// The beginning of the stretch, in Unicode scalars.
   package var offset: Int
-  /// The stretch as the change left it, and the ids of its scalars.
+  /// The stretch after the change, and the ids of its scalars.
   package var text: String
   package var ids: [OperationRange]
   /// The text to restore there.
@@ -65,14 +65,14 @@ package struct TextReversal: Hashable, Sendable {
   package var right: OperationID?
 }
 
-/// What takes back one command, or one stretch of typing.
+/// The steps that undo one command, or one stretch of typing.
 package struct UndoEntry: Hashable, Sendable {
   /// A description of the command for users.
   package var label: UndoLabel
-  /// When, by the device's hybrid clock, in milliseconds since 1970.
+  /// When it was made, by the device's hybrid clock, in milliseconds since 1970.
   package var milliseconds: Int64
   package var steps: [UndoStep] = []
-  /// Whether no undo takes it back: it is named, with the command that reverses it now.
+  /// Whether it cannot be undone, but is only listed, with the command that reverses it now.
   package var isByCommand = false
   /// The value of a setting before; nil if it was not set.
   package var former: String?
@@ -80,7 +80,7 @@ package struct UndoEntry: Hashable, Sendable {
   package var isShared = false
   /// Whether others have changed a text of its messages since.
   package var isRewritten = false
-  /// The stretch of typing that it is the latest part of, until an edition ends that.
+  /// The stretch of typing of which it is the latest part, until an edition ends that stretch.
   package var typing: TypingStretch?
 
   package init(label: UndoLabel, milliseconds: Int64) {
@@ -90,7 +90,7 @@ package struct UndoEntry: Hashable, Sendable {
 
   package var isEmpty: Bool { steps.isEmpty && !isByCommand }
 
-  /// About how many bytes it takes.
+  /// Its approximate size in bytes.
   package var cost: Int {
     let texts = (label.text?.utf8.count ?? 0) + (former?.utf8.count ?? 0)
     return steps.reduce(192 + texts + 16 * (typing?.seen.count ?? 0)) { $0 + $1.value.cost }
@@ -105,7 +105,7 @@ extension UndoEntry {
 }
 
 extension UndoStep {
-  /// Whether one of the editions that it takes away is there.
+  /// Whether one of the editions that it removes is live.
   func isLive(in workspace: Workspace) -> Bool {
     guard case .files(let taken, _) = value else { return false }
     let tags = workspace.elementState(field.element)?.tags[.edition]?.tags ?? []
@@ -134,8 +134,8 @@ extension ElementName {
 // MARK: - The state of a thing
 
 extension Workspace {
-  /// The operations that gave a field its value; if they differ later, it was written since. Of a
-  /// text these are the visible ones.
+  /// The operations that gave a field its value; if they differ later, the field was written since.
+  /// For a text, these are the visible ones.
   ///
   /// - Complexity: O(1); O(text) of a text.
   func writers(of field: UndoField) -> [OperationRange] {

@@ -1,11 +1,11 @@
 import SequenceCRDT
 
 extension Workspace {
-  /// Does a command with undo and redo: `history` learns how to take it back. One that is not to be
-  /// taken back counts as somebody else's, and leaves what can be redone.
+  /// Performs a command with undo and redo: `history` records how to undo it. A command that cannot
+  /// be undone counts as another user's, and does not clear what can be redone.
   ///
-  /// A command of a person that changes something and does not go on with the open stretch of typing ends it,
-  /// in front of what it makes itself.
+  /// A user's command that changes something and does not continue the open stretch of typing ends
+  /// it, before its own operations.
   ///
   /// - Throws: `QueueError`; nothing changed then.
   package mutating func perform(
@@ -90,7 +90,7 @@ extension Workspace {
       leaving: plan.left)
   }
 
-  /// Nothing of a trial is kept, so anybody may be the author.
+  /// Nothing of a trial is kept, so its author does not matter.
   func trialContext(_ apart: Apartness?) -> CommandContext {
     var context = CommandContext(
       replica: ReplicaID(rawValue: .max), stamp: latestStamp, recordsUndo: false)
@@ -98,7 +98,7 @@ extension Workspace {
     return context
   }
 
-  /// The label with the session and the beginning of the text of its message.
+  /// The label, completed by the session and the beginning of its message's text.
   private func labelled(_ label: UndoLabel) -> UndoLabel {
     var label = label
     if let message = label.message.flatMap({ messageStates[$0] }) {
@@ -109,7 +109,7 @@ extension Workspace {
   }
 }
 
-/// How a change is taken back.
+/// How a change is undone.
 private struct UndoPlan {
   var pausing: [SessionID] = []
   var left: [UndoObstacle] = []
@@ -118,7 +118,7 @@ private struct UndoPlan {
 }
 
 extension UndoHistory {
-  /// The change of a number, or the latest.
+  /// The change with a number, or the latest.
   fileprivate func entry(_ number: Int64?, isUndone: Bool) throws(QueueError) -> Entry {
     let entries = self[undone: isUndone]
     guard let last = entries.last else {
@@ -133,7 +133,7 @@ extension UndoHistory {
 }
 
 extension Workspace {
-  /// Takes a change back, or does it again.
+  /// Undoes or redoes a change.
   private mutating func turn(
     _ number: Int64?, isUndone: Bool, in context: CommandContext, _ history: inout UndoHistory
   ) throws(QueueError) -> (outcome: CommandOutcome, changes: UndoHistory.Changes) {
@@ -160,7 +160,7 @@ extension Workspace {
     return (outcome, changes)
   }
 
-  /// Finds the change to take back: that of the number, or the latest, and no other.
+  /// Finds the change to undo: the one with the number, or the latest; never another one.
   ///
   /// - Throws: `QueueError.notUndoable`, `.nothingToUndo`, `.nothingToRedo`, `.changeUnknown`.
   private mutating func plan(
@@ -181,7 +181,8 @@ extension Workspace {
     return (entry, plan)
   }
 
-  /// Takes a change back in a copy, if it can be; the plan gets what to pause for it, or what is in the way.
+  /// Undoes a change in a copy, if that is possible. The plan gets the sessions to pause for it, or
+  /// the obstacle.
   private mutating func attempt(
     _ change: UndoEntry, _ plan: inout UndoPlan, in context: CommandContext
   ) throws(QueueError) -> Bool {
@@ -208,7 +209,7 @@ extension Workspace {
     var pausing = outcome.touched.sessions.filter { UndoTurns.start(in: $0, from: self, to: copy) }
     if let apart = context.apart, !outcome.operations.isEmpty {
       pausing.formUnion(apart.sessionsToPause(by: change, in: self))
-      // A text that is settled by it lets its message go on.
+      // If it settles a text, the message may start.
       for id in change.messages where shownMessage(id)?.isMerged == true {
         guard let message = copy.shownMessage(id), !message.isMerged,
           let session = messageStates[id]?.session
@@ -222,7 +223,7 @@ extension Workspace {
 }
 
 extension [UndoObstacle] {
-  /// What counts most of several.
+  /// The most important of several obstacles.
   fileprivate var firstInFront: UndoObstacle? {
     func one(of codes: String...) -> UndoObstacle? { first { codes.contains($0.code) } }
     return one(of: "started", "needsCommand", "apart", "final") ?? one(of: "ended") ?? first
@@ -230,7 +231,7 @@ extension [UndoObstacle] {
 }
 
 extension UndoEntry {
-  /// Whether it is about texts alone, and its undo leaves them as others saved them.
+  /// Whether it concerns only texts, and its undo leaves them as others saved them.
   fileprivate func leavesTexts(
     from before: Workspace, to after: Workspace, own: Set<String>
   ) -> Bool {
@@ -240,7 +241,8 @@ extension UndoEntry {
       }
   }
 
-  /// A change that has no inverse, or is a decision alone to have a message tried again, is only named.
+  /// A change without an inverse, or one that is only a decision to try a message again, is only
+  /// listed.
   fileprivate mutating func leaveToCommand(if command: Command, in workspace: Workspace) {
     switch command {
     case .setHost, .setOnLostServer, .setOnMerge:

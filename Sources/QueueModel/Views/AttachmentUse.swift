@@ -1,7 +1,7 @@
 import SequenceCRDT
 
 extension Workspace {
-  /// Every file that a message speaks of, cancelled ones too, by hash.
+  /// Every file that a message refers to, cancelled messages included, by hash.
   ///
   /// - Complexity: O(messages).
   public func attachments() -> [ContentHash: AttachmentUse] {
@@ -19,7 +19,7 @@ extension Workspace {
   }
 }
 
-/// A file that messages speak of.
+/// A file that messages refer to.
 public struct AttachmentUse: Hashable, Sendable {
   /// The file, as one of the messages describes it.
   public var attachment: Attachment

@@ -1,17 +1,16 @@
-/// What changed for people and programs that watch a workspace.
+/// A change, for people and programs that watch a workspace.
 public enum WorkspaceChange: Hashable, Sendable {
   /// The thread queue changed by these steps.
   case threads([QueueChange<ThreadView>])
   /// A session's message queue changed by these steps. A message that moves to another queue is
-  /// removed from the one and inserted into the other, one step in each, so that a queue can be
-  /// followed without the others; the removal comes first.
+  /// removed from one and inserted into the other, one step in each. So a queue can be followed
+  /// without the others. The removal comes first.
   case messages(SessionID, [QueueChange<MessageView>])
   /// A session appeared, or its summary (name, project, pause, lock, count) changed. `task` reports
-  /// the work of its agent; the view has the work at this moment.
+  /// the work of its agent; the view has the present work.
   ///
   /// Changes of its place in the thread queue are not reported here: the steps of `threads` contain
-  /// them, and one of them shifts the places of all later sessions. The view has the place at this
-  /// moment.
+  /// them, and each step shifts the places of all later sessions. The view has the present place.
   case session(SessionView)
   /// A session was deleted.
   case sessionDeleted(SessionID)
@@ -44,7 +43,7 @@ public struct ChangeTracker: Sendable {
     ) { first, _ in first }
   }
 
-  /// The changes since the last call, looking at the touched queues alone.
+  /// The changes since the last call. Only the touched queues are compared.
   ///
   /// - Complexity: O(touched queues).
   public mutating func changes(
@@ -98,7 +97,7 @@ public struct ChangeTracker: Sendable {
     summary?.task = nil
     if sessions[session] != summary {
       sessions[session] = summary
-      // The place in the thread queue is of this moment.
+      // The place in the thread queue is the present one.
       changes.append(workspace.session(session).map { .session($0) } ?? .sessionDeleted(session))
     }
     guard tasks[session] != view?.task else { return }

@@ -1,31 +1,31 @@
 public import SequenceCRDT
 
-/// One thing that happened in a workspace, as this device's log tells it.
+/// One event in a workspace, as this device's log records it.
 public struct HistoryEntry: Hashable, Sendable {
-  /// The operations that did it.
+  /// The operations of the event.
   public var operations: OperationRange
-  /// The device that did it; nil before its announcement is known.
+  /// The device that caused it; nil if its announcement is unknown.
   public var device: DeviceView?
-  /// When, on that device's clock, in milliseconds since 1970, a second more or less; nil where nothing
-  /// tells.
+  /// When it happened on that device's clock, in milliseconds since 1970, to within a second; nil
+  /// if it is unknown.
   public var milliseconds: Int64?
   /// What happened.
   public var action: HistoryAction
-  /// The session it happened in; for a message, the queue it was put in, else where it is now.
+  /// The session of the event; for a message, the queue that it was put in, else its present queue.
   public var session: SessionID?
-  /// The message it happened to.
+  /// The message of the event.
   public var message: MessageID?
-  /// Whether it put a thread into the thread queue, took it out, or moved or locked it there; a
-  /// prompt that was sent with the queue on did.
+  /// Whether it put a thread into the thread queue, took it out, or moved or locked it there. A
+  /// prompt that was sent while the queue was on counts, too.
   public var touchesThreadQueue: Bool { action.isOfThreadQueue || queuesThread }
-  /// When the latest part of it was made, where that tells.
+  /// When the latest part of it was made, if that is known.
   var latestMilliseconds: Int64?
-  /// Whether the requeue of the session's thread is a part of it.
+  /// Whether it includes the requeue of the session's thread.
   var queuesThread = false
-  /// Whether a session that was known already got a tag that keeps it.
+  /// Whether a session that was already known got a tag that keeps it alive.
   var isSignOfLife = false
 
-  /// The replica that did it, as 16 hexadecimal digits.
+  /// The replica that caused it, as 16 hexadecimal digits.
   public var replicaName: String { hexadecimalText(operations.replica.rawValue) }
   /// The sequence number of the first operation.
   public var firstSeq: UInt32 { operations.first }
@@ -35,7 +35,7 @@ public struct HistoryEntry: Hashable, Sendable {
 
 /// What can happen in a workspace.
 public enum HistoryAction: Hashable, Sendable {
-  /// A device joined, or took this name.
+  /// A device joined, or was renamed to this.
   case joined(name: String)
   /// The session was made known.
   case addedSession
@@ -47,13 +47,13 @@ public enum HistoryAction: Hashable, Sendable {
   case deletedSession
   /// The prompt was queued; its first characters.
   case queued(text: String, priority: Priority)
-  /// The prompt was edited: so many scalars came, so many went.
+  /// The prompt was edited: the number of scalars added and removed.
   case edited(inserted: Int, deleted: Int)
-  /// A merged text was looked at, and one was chosen.
+  /// A user checked a merged text and chose one.
   case savedText
-  /// Its text was changed by a person who had not seen another one, and both were merged.
+  /// A user changed its text without having seen another change, and both were merged.
   case merged(inserted: Int, deleted: Int)
-  /// The message was moved, in its queue or into this one.
+  /// The message was moved within its queue, or into this queue.
   case moved
   /// The message was cancelled.
   case cancelled
@@ -69,11 +69,11 @@ public enum HistoryAction: Hashable, Sendable {
   case resumed
   /// A file was attached, with this name.
   case attached(name: String)
-  /// Files were taken away.
+  /// Files were removed.
   case detached
-  /// Attempts to run the message were noted.
+  /// An import recorded earlier attempts to run the message.
   case notedAttempts(Int)
-  /// What the latest attempt failed with was noted.
+  /// An import recorded the error of the latest attempt.
   case notedError(String)
   /// The thread was queued, or requeued at the end.
   case queuedThread
@@ -85,24 +85,24 @@ public enum HistoryAction: Hashable, Sendable {
   case lockedThread
   /// The thread was unlocked.
   case unlockedThread
-  /// The session's agent runs on this device now; empty: on none.
+  /// The session's agent runs on this device now; empty if on none.
   case setHost(device: String)
-  /// The session's agent goes on, or is stopped, where its host has no server.
+  /// Whether the session's agent continues or is stopped if its host loses the server.
   case setOnLostServer(String)
-  /// Messages of the session whose text was merged start, or wait for a look.
+  /// Whether messages of the session with merged texts start, or wait for a check.
   case setOnMerge(String)
-  /// An attempt at the message came so far; a note says why, or what came of it.
+  /// An attempt at the message reached this phase; a note has the reason or the result.
   case ran(RunPhase, attempt: Int, note: String)
   /// A failed message is to be tried again.
   case retried
-  /// The queue goes on without a failed message.
+  /// The queue continues without a failed message.
   case skipped
-  /// The message waits for a time, or for an edit; nothing more to wait for where it is 0.
+  /// The message waits for a time, or for an edit; 0 if it no longer waits.
   case postponed(until: Int64)
-  /// The session's agent came into this state, by its name for people: what failed did not complete. A
-  /// note says what it does, asks, or ended with.
+  /// The session's agent reached this state, given by its name for people: a failed task is not
+  /// called completed. A note has its operation, request or result.
   case task(TaskStatus.Kind, words: String, note: String)
-  /// A newer version did something that this one does not know.
+  /// A newer version made a change that this version does not know.
   case unknown
 
   /// A stable name for scripts.
@@ -147,7 +147,7 @@ public enum HistoryAction: Hashable, Sendable {
 }
 
 extension HistoryAction: CustomStringConvertible {
-  /// What happened, as the end of a sentence that begins with the device.
+  /// The event, as the end of a sentence that begins with the device.
   public var description: String {
     switch self {
     case .joined(let name): "joined as \(name)"
@@ -160,7 +160,7 @@ extension HistoryAction: CustomStringConvertible {
     case .queued(let text, let priority):
       "queued \(priority == .urgent ? "urgently " : "")\"\(text)\""
     case .edited(let inserted, let deleted): "edited the text, +\(inserted) −\(deleted)"
-    case .savedText: "looked at the merged text and saved it"
+    case .savedText: "checked the merged text and saved it"
     case .merged(let inserted, let deleted):
       "edited the text, +\(inserted) −\(deleted), which was merged with another version"
     case .moved: "moved it"
@@ -192,7 +192,7 @@ extension HistoryAction: CustomStringConvertible {
     case .ran(let phase, let attempt, let note):
       "attempt \(attempt): \(phase.name)" + (note.isEmpty ? "" : ", \(note)")
     case .retried: "had the message tried again"
-    case .skipped: "went on without the message"
+    case .skipped: "continued without the message"
     case .postponed(let time):
       time == 0 ? "let the message go" : "let the message wait for its time"
     case .task(_, let words, let note):
@@ -211,7 +211,7 @@ extension HistoryAction {
   }
 }
 
-/// Whose history is asked for.
+/// The subject of the requested history.
 public enum HistorySubject: Hashable, Sendable {
   /// Everything.
   case workspace
@@ -219,12 +219,12 @@ public enum HistorySubject: Hashable, Sendable {
   case session(SessionID)
   /// One message.
   case message(MessageID)
-  /// What came into the thread queue, left it, or changed in it (S2-97).
+  /// Whatever entered or left the thread queue, or changed in it (S2-97).
   case threadQueue
-  /// The same of one thread.
+  /// As `threadQueue`, for one thread.
   case thread(SessionID)
 
-  /// Whether an entry belongs to it.
+  /// Whether an entry belongs to the subject.
   package func includes(_ entry: HistoryEntry) -> Bool {
     switch self {
     case .workspace: true
@@ -236,11 +236,11 @@ public enum HistorySubject: Hashable, Sendable {
   }
 }
 
-/// A place in this device's log; what is asked for before it is older.
+/// A place in this device's log; entries before it are older.
 public struct HistoryPosition: Hashable, Comparable, Sendable, CustomStringConvertible {
   /// The log entry.
   public var entry: Int64
-  /// The number of the thing within the entry, from 0.
+  /// The number of the event within the log entry, from 0.
   public var index: Int
 
   /// Names a place.
@@ -249,7 +249,8 @@ public struct HistoryPosition: Hashable, Comparable, Sendable, CustomStringConve
     self.index = index
   }
 
-  /// Reads `entry.index`; nil for anything else, and for an entry with none behind it.
+  /// Reads `entry.index`; nil for anything else, and for the greatest entry, which has no
+  /// successor.
   public init?(_ text: some StringProtocol) {
     let parts = text.split(separator: ".", omittingEmptySubsequences: false)
     guard parts.count == 2, let entry = Int64(parts[0]), let index = Int(parts[1]),
@@ -267,11 +268,11 @@ public struct HistoryPosition: Hashable, Comparable, Sendable, CustomStringConve
   }
 }
 
-/// Some of a history, the newest first.
+/// A page of a history, the newest first.
 public struct HistoryPage: Hashable, Sendable {
-  /// What happened, the newest first.
+  /// The events, the newest first.
   public var entries: [HistoryEntry]
-  /// Where to go on; nil where the log reaches no further back.
+  /// Where the next page continues; nil if the log has nothing older.
   public var next: HistoryPosition?
 
   /// Puts a page together.

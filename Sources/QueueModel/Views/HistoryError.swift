@@ -2,11 +2,12 @@ public import SequenceCRDT
 
 /// Why the log cannot show the state at a version.
 public enum HistoryError: Error, Hashable, Sendable {
-  /// The version holds operations that this device has not got.
+  /// The version contains operations that this device lacks.
   case unknownVersion
-  /// The version holds operations without others that they build on; no device ever was there.
+  /// The version contains operations without others that they depend on; no device was ever in that
+  /// state.
   case incompleteVersion
-  /// The log begins later: a snapshot took the place of what was before.
+  /// The log begins later: a snapshot replaced what was before.
   case forgotten(earliest: VersionVector)
 
   /// A stable name for scripts and the local API.
@@ -26,7 +27,7 @@ extension HistoryError: CustomStringConvertible {
     case .unknownVersion:
       "This device has not got everything of that version yet. Sync first."
     case .incompleteVersion:
-      "That is no version: it holds changes without others that they build on."
+      "That is not a version: it has changes without others that they depend on."
     case .forgotten:
       "The log of this device reaches not that far back; a snapshot took the place of what was "
         + "before."

@@ -27,15 +27,16 @@ package enum NameMatch<Item> {
     }
   }
 
-  /// How far the names of the things can be trusted.
+  /// How far the names of the elements can be trusted.
   package enum Names {
     /// Users gave them: a whole name precedes beginnings of ids.
     case given
-    /// The things gave them to themselves: a name counts no more than the beginning of another one's id.
+    /// The elements named themselves: a name counts no more than the beginning of another element's
+    /// id.
     case own
   }
 
-  /// Things with identifiers, of which hyphens may be left out.
+  /// Matches elements with identifiers, whose hyphens may be omitted.
   ///
   /// - Complexity: O(items).
   package init<ID: UniqueIdentifier>(
@@ -48,14 +49,14 @@ package enum NameMatch<Item> {
       begins: { prefix?.matches(id($0)) == true }, name: name, names)
   }
 
-  /// The texts whose beginnings count, if ids are text.
+  /// The ids whose beginnings count, if ids are text.
   package enum Beginnings {
     case none
     case ofIDs
     case ofIDsAndNames
   }
 
-  /// Things whose ids are lower-case text.
+  /// Matches elements whose ids are lower-case text.
   ///
   /// - Complexity: O(items).
   package init(

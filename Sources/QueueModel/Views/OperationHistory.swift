@@ -1,16 +1,16 @@
 import SequenceCRDT
 
 extension Workspace {
-  /// What operations did, in their order; those of one command are one entry where they belong
-  /// together.
+  /// The effects of operations, in their order. Operations of one command that belong together are
+  /// one entry.
   ///
-  /// - Precondition: the operations are applied here, else their elements cannot be named.
+  /// - Precondition: the operations are applied here; otherwise their elements cannot be named.
   package func history(of operations: [Operation]) -> [HistoryEntry] {
     OperationHistory(of: operations, in: self).entries
   }
 }
 
-/// Operations told in words, with the names that a workspace has for what they change.
+/// Describes operations in words, with the workspace's names of the elements that they change.
 private struct OperationHistory {
   private(set) var entries: [HistoryEntry] = []
   private let workspace: Workspace
@@ -23,7 +23,7 @@ private struct OperationHistory {
       let isMark =
         operation.marksAChange || operations.endsTyping(at: index) || tidied.contains(index)
       if isMark, let range = operation.range {
-        // What stands behind it may belong to what stands before it.
+        // Operations after it may belong together with operations before it.
         if let last = entries.last?.operations, last.replica == range.replica,
           last.last &+ 1 == range.first
         {
@@ -115,7 +115,7 @@ private struct OperationHistory {
     entry.session = message.flatMap(session(of:))
   }
 
-  /// Where a message stands, without unpacking its session for it: a log names thousands.
+  /// The session of a message, without unpacking the session: a log names thousands of messages.
   private func session(of message: MessageID) -> SessionID? {
     if let cold = workspace.cold, let place = workspace.messageStates.coldPlace(of: message) {
       let session = cold.keys[place.session]
@@ -125,14 +125,14 @@ private struct OperationHistory {
   }
 }
 
-/// What notes of time among operations say.
+/// The content of the notes of time among operations.
 private struct TimeNotes {
   private struct Note {
     var units: Range<UInt32>
     var milliseconds: Int64
   }
 
-  /// By rising units.
+  /// Sorted by units.
   private var notes: [ReplicaID: [Note]] = [:]
 
   init(in operations: [Operation]) {
@@ -156,7 +156,7 @@ private struct TimeNotes {
 }
 
 extension [HistoryEntry] {
-  /// A session that was just made known is as old as what comes behind it.
+  /// A session that was just made known is as old as what follows it.
   fileprivate mutating func addTime(of next: HistoryEntry) {
     guard let last, last.action == .addedSession, last.milliseconds == nil,
       last.operations.replica == next.operations.replica,
@@ -167,8 +167,8 @@ extension [HistoryEntry] {
 }
 
 extension [Operation] {
-  /// Whether an operation is the edition of letters that were told already: it settles nothing, and no other
-  /// one comes back with it.
+  /// Whether an operation is the edition of letters that are in the history already: it settles
+  /// nothing, and no other edition is restored with it.
   fileprivate func endsTyping(at index: Int) -> Bool {
     guard let element = self[index].editedElement,
       case .addTag(_, .edition, let clears, _) = self[index].body, clears.count < 2
@@ -180,18 +180,18 @@ extension [Operation] {
 }
 
 extension Operation {
-  /// The message whose edition it puts.
+  /// The message to which it adds an edition.
   fileprivate var editedElement: OperationID? {
     if case .addTag(let element, .edition, _, _) = body { element } else { nil }
   }
 
-  /// Whether it says only that a change begins or has all come, who made it, or when.
+  /// Whether it only marks that a change begins or is complete, who made it, or when.
   fileprivate var marksAChange: Bool {
     switch body {
     case .addTag(_, .incomplete, _, _), .clearTags(_, .incomplete, _), .addTag(_, .byAgent, _, _),
       .clearTags(_, .edition, _), .setRegister(_, .changedAt, _, _):
       true
-    // The start of the agent says what it got.
+    // The entry of the agent's start has the text that it got.
     case .addTag(_, .edition, _, let note): Edition(note: note).attempt != nil
     default: false
     }
@@ -248,12 +248,12 @@ extension HistoryAction {
 }
 
 extension HistoryEntry {
-  /// Characters of a queued prompt that the history shows.
+  /// The number of characters of a queued prompt that the history shows.
   private static let excerptMax = 120
 
-  /// This entry with the next operation of its replica as part of it: the text of a new prompt, the
-  /// requeue that comes with a send, more typing, a sign of life that keeps a session. nil where
-  /// that is something else.
+  /// This entry with the next operation of its replica as a part of it: the text of a new prompt,
+  /// the requeue of a send, more typing, or a tag that keeps a session alive. nil if the operation
+  /// is anything else.
   fileprivate func joined(with next: HistoryEntry, _ operation: Operation) -> HistoryEntry? {
     guard operations.replica == next.operations.replica,
       operations.last &+ 1 == next.operations.first
@@ -280,7 +280,7 @@ extension HistoryEntry {
       (.savedText, .savedText) where message == next.message:
       break
     case (.addedSession, .queued), (.addedSession, .moved), (.addedSession, .restored):
-      // An addition on its own is told; one that only keeps the session alive is not.
+      // A session that is added by itself has an entry; a tag that only keeps it alive has none.
       guard session == next.session, isSignOfLife else { return nil }
       entry.action = next.action
       entry.message = next.message

@@ -1,6 +1,6 @@
 import SequenceCRDT
 
-/// A view item in a list that knows its derived place there.
+/// An item of a view list that has a derived place there.
 public protocol PositionedView: Identifiable, Hashable, Sendable where ID: Sendable {
   /// Place from 1.
   var position: Int { get set }
@@ -14,7 +14,7 @@ extension ThreadView: PositionedView {}
 public enum QueueChange<Item: PositionedView>: Hashable, Sendable {
   /// `Item` appears at the index.
   case insert(Item, at: Int)
-  /// The item at the index is gone.
+  /// The item at the index was removed.
   case remove(Item.ID, at: Int)
   /// The item leaves index `from`, and then has index `to`.
   case move(Item.ID, from: Int, to: Int)

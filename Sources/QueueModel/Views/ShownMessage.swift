@@ -1,16 +1,16 @@
 import SequenceCRDT
 
-/// What views say of a message, whether its session is packed or not: read out of its registers and
-/// tags when it is asked for.
+/// A message as views show it, whether its session is packed or not. Each value is read from the
+/// registers and tags on demand.
 struct ShownMessage {
   var id: MessageID
   var session: SessionID
-  /// The addition whose content shows.
+  /// The addition whose content is shown.
   var primary: (id: OperationID, stamp: Stamp)?
   var runState: RunState
-  /// What its letters make, put together when it is asked for; the content (`text`) may be another.
+  /// The text of its letters, assembled on demand; the content (`text`) may differ.
   var letters: () -> String
-  /// What says how far its latest attempt has come.
+  /// The operation that wrote the state of its latest attempt.
   var runWriter: () -> OperationID?
   private var register: (RegisterField) -> RegisterValue?
   private var tags: (TagField) -> [WorkspaceImage.Tag]
@@ -38,9 +38,9 @@ extension ShownMessage {
       tags: { field in image.tags.first { $0.field == field }?.tags ?? [] })
   }
 
-  /// Whether it stands in its queue, if its session exists.
+  /// Whether it is in its queue, provided that its session exists.
   var stands: Bool { runState.stands(isLive: has(.live)) }
-  /// How somebody withdrew it while an attempt is in flight; nil if no user did.
+  /// How it was withdrawn while an attempt is in flight; nil if it was not.
   var withdrawal: Withdrawal? {
     guard runState.isInFlight, !has(.live) else { return nil }
     return register(.stopped) == .number(UInt64(runState.run?.attempt ?? 0)) ? .stopped : .cancelled
@@ -50,19 +50,19 @@ extension ShownMessage {
   var heldUntil: Int64? { register(.heldUntil)?.milliseconds }
   var later: Int64? { register(.later)?.milliseconds }
   var project: String? { nonEmptyText(.project) }
-  /// What the latest attempt before an import failed with.
+  /// The error of the latest attempt before an import.
   var lastError: String? { nonEmptyText(.lastError) }
   var attachments: [Attachment] { Attachment.shown(by: tags(.attachment).map(\.note)) }
   /// Whether an agent queued it.
   var isByAgent: Bool { has(.byAgent) }
-  /// Whether a change of it has not all come.
+  /// Whether a part of one of its changes has not arrived.
   var isIncomplete: Bool { has(.incomplete) }
   /// The live texts that were saved for it, by id.
   var editions: [WorkspaceImage.Tag] { tags(.edition) }
   /// Its `live` tags, by id.
   var liveTags: [OperationID] { tags(.live).map(\.id) }
 
-  /// How often it was tried, here and before it was imported; a hostile number is cut down.
+  /// How often it was tried, here and before an import. A number that is too large is clamped.
   var allAttempts: Int {
     var imported = 0
     if case .number(let number)? = register(.attempts) { imported = Int(clamping: number) }
@@ -74,7 +74,7 @@ extension ShownMessage {
 
   private func has(_ field: TagField) -> Bool { !tags(field).isEmpty }
 
-  /// An empty text is as good as none, as an undo writes it.
+  /// An undo writes an empty text for none.
   private func nonEmptyText(_ field: RegisterField) -> String? {
     guard case .text(let text)? = register(field), !text.isEmpty else { return nil }
     return text
@@ -82,7 +82,7 @@ extension ShownMessage {
 }
 
 extension Priority {
-  /// What a register says; normal where it is something else.
+  /// The priority in a register; normal if the register contains no priority.
   init(_ value: RegisterValue?) {
     guard case .number(let number)? = value, let raw = UInt8(exactly: number),
       let priority = Priority(rawValue: raw)
@@ -128,7 +128,7 @@ extension Workspace {
     return messageStates[id]?.element.tagIDs(.edition) ?? []
   }
 
-  /// What there is to know of the latest run of each message; nothing for one that never ran.
+  /// The latest run of each message; a message that never ran has none.
   ///
   /// - Complexity: O(messages), and O(messages of the session) once for each that was not touched.
   package func runs(of ids: some Sequence<MessageID>) -> [MessageID: Run] {
@@ -148,7 +148,7 @@ extension Workspace {
     return runs
   }
 
-  /// The text of a message, cancelled ones too; nil where it is not known.
+  /// The text of a message, cancelled ones too; nil if it is not known.
   package func text(of id: MessageID) -> String? {
     shownMessage(id)?.text()
   }
@@ -166,7 +166,7 @@ package enum QueueBlock: Int, CaseIterable, Sendable {
     self = wasTried ? .tried : priority == .urgent ? .urgent : .normal
   }
 
-  /// The block of a message with these registers, if it stands.
+  /// The block of a message with these registers, provided that it is in its queue.
   package init(_ registers: [WorkspaceImage.Register]) {
     self.init(
       wasTried: registers.contains { $0.field == .run },
@@ -175,7 +175,7 @@ package enum QueueBlock: Int, CaseIterable, Sendable {
 }
 
 extension RegisterValue {
-  /// A time; nil where there is none, or none any more.
+  /// A time; nil if there is none, or if it was removed.
   var milliseconds: Int64? {
     guard case .number(let number) = self, number > 0 else { return nil }
     return Int64(clamping: number)

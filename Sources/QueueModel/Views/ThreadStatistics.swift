@@ -2,28 +2,27 @@
 public struct ThreadStatistics: Hashable, Sendable {
   /// Threads in the queue.
   public var count: Int
-  /// Those that wait for their user.
+  /// The threads that wait for their user.
   public var ready: Int
-  /// Those that are worked on.
+  /// The threads that an agent works on.
   public var locked: Int
-  /// When the thread that waits longest was queued, in milliseconds since 1970; nil if none is
-  /// ready.
+  /// When the longest waiting thread was queued, in milliseconds since 1970; nil if none is ready.
   public var oldestQueuedAt: Int64?
   /// How long a user needs for a thread, in milliseconds: the median of their own latest reviews.
   /// nil if there are too few.
   public var reviewMilliseconds: Int64?
-  /// How many reviews that is the median of.
+  /// The number of reviews behind that median.
   public var reviews: Int
-  /// How long the threads that are ready will take, in milliseconds.
+  /// The estimated time for all ready threads, in milliseconds.
   public var estimateMilliseconds: Int64? { reviewMilliseconds.map { $0 * Int64(ready) } }
 
-  /// So many reviews are looked at, the latest ones.
+  /// The number of latest reviews that are used.
   public static let reviewsMax = 100
-  /// With fewer, nothing is estimated.
+  /// The number of reviews below which nothing is estimated.
   public static let reviewsMin = 3
-  /// A longer pause between two threads was no review.
+  /// A longer time between two threads does not count as a review.
   public static let reviewMillisecondsMax: Int64 = 30 * 60 * 1_000
-  /// Shorter than this, both were handled in one go.
+  /// If the time is shorter, both threads were handled together.
   public static let reviewMillisecondsMin: Int64 = 1_000
 
   /// Counts a thread queue, and estimates from the history of the thread queue.
@@ -43,13 +42,13 @@ public struct ThreadStatistics: Hashable, Sendable {
       times.count < ThreadStatistics.reviewsMin ? nil : times.sorted()[times.count / 2]
   }
 
-  /// How long the latest reviews took.
+  /// The durations of the latest reviews.
   private static func reviews(in history: [HistoryEntry]) -> [Int64] {
     var times: [Int64] = []
     var next: (session: SessionID, milliseconds: Int64)?
     for entry in history {
       guard times.count < reviewsMax else { break }
-      // A thread that came back by an undo, or was put there by hand, was not answered.
+      // A thread that an undo or a user put back was not answered.
       guard case .queued = entry.action, let session = entry.session,
         let milliseconds = entry.milliseconds
       else { continue }

@@ -1,11 +1,11 @@
 import SequenceCRDT
 
-/// Letters that devices change by themselves, which no user edited.
+/// Changes of letters that devices make by themselves, without a user's edit.
 extension [Operation] {
-  /// The operations that make the letters what an agent gets, behind the start of its attempt, and those that
-  /// forget the text of a message that is over.
+  /// The operations that change the letters to the text that an agent gets, after the start of its
+  /// attempt, and those that forget the text of an ended message.
   ///
-  /// - Complexity: O(operations), and O(text) of each message that is over.
+  /// - Complexity: O(operations), and O(text) of each message that has ended.
   func tidied(in workspace: Workspace) -> Set<Int> {
     var tidied: Set<Int> = []
     var index = startIndex
@@ -29,7 +29,8 @@ extension [Operation] {
     return tidied
   }
 
-  /// Whether an attempt starts before these letters, and what its agent gets is kept behind them.
+  /// Whether an attempt starts before these letters, and an edition with what its agent gets
+  /// follows them.
   private func settleRanText(_ letters: Range<Int>) -> Bool {
     guard letters.lowerBound > startIndex, letters.upperBound < endIndex,
       self[letters.lowerBound].follows(self[letters.lowerBound - 1]),
@@ -40,7 +41,8 @@ extension [Operation] {
     return Edition(note: note).attempt != nil
   }
 
-  /// Whether these letters go, and no user saved a text without them, of a message that is forgotten.
+  /// Whether these letters are removed because the message is forgotten, and not because a user
+  /// saved a text without them.
   private func forget(
     _ letters: Range<Int>, of message: MessageID, in workspace: Workspace
   ) -> Bool {
@@ -67,7 +69,7 @@ extension Operation {
 
   fileprivate var deletesLetters: Bool { if case .deleteText = body { true } else { false } }
 
-  /// Whether it was made directly behind another one.
+  /// Whether it was made directly after another one.
   fileprivate func follows(_ other: Operation) -> Bool {
     guard let range, let before = other.range else { return false }
     return range.replica == before.replica && before.last &+ 1 == range.first

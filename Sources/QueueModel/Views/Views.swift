@@ -1,12 +1,12 @@
 /// One waiting message, as people and programs see it.
 public struct MessageView: Hashable, Sendable, Identifiable {
-  /// The message's name for ever.
+  /// The message's permanent name.
   public var id: MessageID
   /// The session whose queue holds it.
   public var session: SessionID
   /// The prompt.
   public var content: String
-  /// Urgent messages precede normal ones.
+  /// Its priority; urgent messages precede normal ones.
   public var priority: Priority
   /// Whether it waits or was cancelled.
   public var status: MessageStatus
@@ -28,15 +28,16 @@ public struct MessageView: Hashable, Sendable, Identifiable {
   public var isByAgent = false
   /// The latest attempt to run it; nil before the first.
   public var run: Run?
-  /// When it may start at the earliest, in milliseconds since 1970; nil at once.
+  /// The earliest time at which it may start, in milliseconds since 1970; nil if it may start at
+  /// once.
   public var notBefore: Int64?
-  /// Until when it is held because it is being edited, in milliseconds since 1970.
+  /// The time until which it is held because it is being edited, in milliseconds since 1970.
   public var heldUntil: Int64?
-  /// Until when it is not in line, because a user wants it later, in milliseconds since 1970; the
-  /// time may have passed.
+  /// The time before which it is not in line, because a user wants it later, in milliseconds since
+  /// 1970; it may have passed.
   public var later: Int64?
-  /// How a user withdrew it while it runs: unless the attempt succeeds, it counts as cancelled. nil if none
-  /// did.
+  /// How a user withdrew it while it runs; nil if no user did. Unless the attempt succeeds, it
+  /// counts as cancelled.
   public var withdrawal: Withdrawal?
   var saved = SavedTexts()
 
@@ -46,28 +47,28 @@ public struct MessageView: Hashable, Sendable, Identifiable {
     get { saved.versions }
     set { saved.versions = newValue }
   }
-  /// The texts that were saved for it and came too late: its agent got `content` before. The earliest first.
+  /// The texts that were saved for it too late, after its agent got `content`; the earliest first.
   public var lateVersions: [MessageVersion] { saved.late }
-  /// Whether it waits for a look at its merged text, of which `versions` has all that can be taken.
+  /// Whether it waits for a check of its merged text; `versions` has all texts that can be chosen.
   public var isMerged: Bool { saved.isMerged }
 }
 
-/// How a message was withdrawn that an agent has.
+/// How a message that an agent has was withdrawn.
 public enum Withdrawal: Hashable, Sendable {
-  /// It was cancelled as it started: its agent works on.
+  /// It was cancelled as it started: its agent continues.
   case cancelled
   /// Its agent was stopped: it stops within seconds, or when its device is back.
   case stopped
 }
 
-/// What a message shows beside its content.
+/// The properties of a message beside its content.
 struct SavedTexts: Hashable, Sendable {
   var isMerged = false
   var versions: [MessageVersion] = []
   var late: [MessageVersion] = []
 }
 
-/// What became of a message.
+/// The state of a message.
 public enum MessageStatus: String, Hashable, Sendable, CaseIterable {
   /// Waits in its queue.
   case queued
@@ -116,7 +117,7 @@ public struct MessageQueueView: Hashable, Sendable {
   /// The device on which the session's agent runs; nil if none was named.
   public var host: DeviceID?
 
-  /// A message of the queue is with the agent (S0-4).
+  /// Whether the agent has a message of the queue (S0-4).
   public var isExecuting: Bool { messages.contains { $0.status == .running } }
   /// Why the queue is blocked until a user decides (S0-5, S0-65).
   public var currentError: String? {
@@ -148,7 +149,7 @@ public struct ThreadView: Hashable, Sendable, Identifiable {
   public var position: Int
   /// Milliseconds since 1970 of the latest requeue.
   public var queuedAt: Int64
-  /// Being worked on, and therefore not for its user now (S2-22).
+  /// Whether an agent works on it, so that its user need not look at it now (S2-22).
   public var locked: Bool
 }
 
@@ -204,7 +205,7 @@ public struct SessionView: Hashable, Sendable, Identifiable {
   public var host: DeviceID?
   /// What that device does with an agent at work when its server does not answer.
   public var onLostServer: LostServerPolicy
-  /// Whether its messages start whose text was merged.
+  /// Whether its messages start if their text was merged.
   public var onMerge: MergePolicy
   /// The work of its agent; nil if it was never reported.
   public var task: TaskState?

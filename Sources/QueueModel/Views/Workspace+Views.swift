@@ -81,8 +81,8 @@ extension Workspace {
     return view(of: message, position: position(of: message))
   }
 
-  /// The data of a message for its agent besides the text: the project, its own or its session's,
-  /// and the files. nil if there is no such message.
+  /// The data of a message for its agent besides the text: the files, and its own project or its
+  /// session's. nil if there is no such message.
   ///
   /// - Complexity: O(log).
   package func surroundings(
@@ -119,8 +119,8 @@ extension Workspace {
       saved: message.savedTexts(of: device(of:)))
   }
 
-  /// How many of a session's waiting messages were merged of texts that were saved apart, and wait for
-  /// a look.
+  /// How many of a session's waiting messages were merged from texts that were saved apart, and
+  /// wait for a check.
   ///
   /// - Complexity: O(1) if nothing waits, else as `messageQueue`, without the texts.
   package func mergedCount(of session: SessionID) -> Int {
@@ -136,8 +136,8 @@ extension Workspace {
     finishedMessages(of: session).filter { $0.status == .cancelled }
   }
 
-  /// The messages of a session that are not in its queue any more, by id: done, skipped, cancelled;
-  /// without those of which nothing is left.
+  /// The messages of a session that have left its queue, by id: done, skipped or cancelled.
+  /// Forgotten messages are omitted.
   ///
   /// - Complexity: O(messages of the session · log).
   public func finishedMessages(of session: SessionID) -> [MessageView] {
@@ -183,7 +183,7 @@ extension Workspace {
     return view(of: state, threadPosition: index.map { $0 + 1 })
   }
 
-  /// As `session(_:)`, without the place in the thread queue and what it costs to find it.
+  /// As `session(_:)`, but without the place in the thread queue, which takes time to find.
   func summary(of id: SessionID) -> SessionView? {
     guard let state = head(of: id), state.exists else { return nil }
     return view(of: state, threadPosition: nil)

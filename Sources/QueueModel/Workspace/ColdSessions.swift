@@ -1,9 +1,9 @@
 import SequenceCRDT
 
-/// The sessions of an opened snapshot that nothing has touched, and how to find what is in them.
+/// The sessions of an opened snapshot that nothing has touched, with tables to find their content.
 ///
-/// It never changes: what a workspace changes, it keeps beside it. An identity, so that all copies
-/// of a workspace share it.
+/// It never changes: a workspace keeps its changes separately. It is a class, so that all copies of
+/// a workspace share it.
 final class ColdSessions: Sendable {
   let packed: any PackedSessions
   /// Ascending.
@@ -13,12 +13,12 @@ final class ColdSessions: Sendable {
   private let waiting: [UInt32]
   /// The block of each message in the queue; nil for one that is not in it.
   private let blocks: [QueueBlock?]
-  /// The number of each session's first message, and behind the last session that of all.
+  /// The number of each session's first message, and at the end the number of all messages.
   private let messageStarts: [UInt32]
   let messages: [MessageID]
   private let messageTable: IdentityTable
   private let references: ReferenceList
-  /// Of all that the sessions hold.
+  /// The latest stamp of everything that the sessions hold.
   let latestStamp: Stamp
   /// The sessions' places in the thread queue.
   let threadPlaces: [(slot: OperationID, session: SessionID)]
@@ -29,7 +29,7 @@ final class ColdSessions: Sendable {
     static let isInThreadQueue = Flags(rawValue: 2)
   }
 
-  /// What an `openSession` or `addMessage` introduced.
+  /// The element that an `openSession` or `addMessage` introduced.
   private enum Target {
     case session(Int)
     case message(Int)
@@ -100,7 +100,7 @@ final class ColdSessions: Sendable {
     var keyTable = IdentityTable(capacity: keys.count)
     for (index, key) in keys.enumerated() {
       guard keyTable.insert(index, hash: key.hashValue, unless: { keys[$0] == key }) else {
-        throw .invalidImage(reason: "session \(key) stands there twice")
+        throw .invalidImage(reason: "session \(key) occurs twice")
       }
     }
     self.keyTable = keyTable
@@ -131,7 +131,7 @@ final class ColdSessions: Sendable {
     for (index, summary) in summaries.enumerated() {
       for id in summary.messages {
         let isNew = table.insert(messages.count, hash: id.hashValue) { messages[$0] == id }
-        guard isNew else { throw .invalidImage(reason: "message \(id) stands there twice") }
+        guard isNew else { throw .invalidImage(reason: "message \(id) occurs twice") }
         messages.append(id)
       }
       let start = Int(starts[index])

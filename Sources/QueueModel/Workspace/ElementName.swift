@@ -20,12 +20,12 @@ extension Workspace {
     }
   }
 
-  /// How many tags a field of an element has: each is looked at again when it changes.
+  /// The number of tags of an element's field: each change of the field visits all of them.
   package func tagCount(of element: ElementName, _ field: TagField) -> Int {
     elementState(element)?.tagIDs(field).count ?? 0
   }
 
-  /// How many operations introduced an element: each is looked at again when another one does.
+  /// The number of operations that introduced an element: each further one visits all of them.
   package func introductionCount(of element: ElementName) -> Int {
     elementState(element)?.references.count ?? 0
   }

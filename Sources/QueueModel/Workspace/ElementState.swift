@@ -1,6 +1,7 @@
 import SequenceCRDT
 
-/// A last-writer-wins register: the latest stamp wins, ties go by the writing operation.
+/// A last-writer-wins register: the latest stamp wins, and the id of the writing operation breaks
+/// ties.
 struct Register<Value: Hashable & Sendable>: Hashable, Sendable {
   var value: Value
   var stamp: Stamp
@@ -38,7 +39,7 @@ struct TagSet: Hashable, Sendable {
   }
 }
 
-/// What every element has: the operations that introduced it, tags and registers.
+/// The state of every element: the operations that introduced it, its tags and its registers.
 struct ElementState: Sendable {
   /// By id; never empty.
   private(set) var references: [OperationID] = []
@@ -117,25 +118,25 @@ struct SessionState: Sendable {
   var enqueued: Register<OperationID>?
   /// The message queue: a slot for each time that a message was put in or moved.
   var slots = SlotList<MessageID>()
-  /// The messages in the queue, by their position. Finished messages are not among them, so that a
-  /// queue that has drained for months costs no more than a new one.
+  /// The messages in the queue, by their position. Finished messages are excluded, so that a queue
+  /// that has run for months costs no more than a new one.
   var standing = StandingOrder()
 
   var exists: Bool { element.has(.exists) }
-  /// A tag alone gives no place; no command makes one without the other, but a merge may.
+  /// A tag alone gives no place. Every command makes both, but a merge may leave one alone.
   var isInThreadQueue: Bool { exists && element.has(.queued) && threadPosition != nil }
   var isLocked: Bool { element.has(.locked) }
   var isPaused: Bool { element.has(.paused) }
   var host: DeviceID? { element.text(.host).flatMap { DeviceID($0) } }
-  /// What a later version wrote counts as what stops nothing.
+  /// A value of a later version counts as the policy that stops nothing.
   var onLostServer: LostServerPolicy {
     element.text(.onLostServer).flatMap(LostServerPolicy.init) ?? .finish
   }
-  /// What a later version wrote counts as what starts nothing.
+  /// A value of a later version counts as the policy that starts nothing.
   var onMerge: MergePolicy { element.text(.onMerge).flatMap(MergePolicy.init) ?? .wait }
 
-  /// When the thread was queued, in milliseconds since 1970: the latest requeue's time, or what an
-  /// undo of a requeue wrote behind it.
+  /// When the thread was queued, in milliseconds since 1970: the time of the latest requeue, or the
+  /// time that an undo of it wrote.
   var queuedAt: Register<Int64>? {
     let requeued = enqueued.map {
       Register(value: $0.stamp.milliseconds, stamp: $0.stamp, writer: $0.writer)

@@ -2,7 +2,7 @@ import SequenceCRDT
 
 /// A structure that contradicts itself.
 package struct InvariantViolation: Error, Hashable, Sendable, CustomStringConvertible {
-  /// The fault, and its place.
+  /// A description of the fault and its place.
   package var reason: String
 
   package init(reason: String) {
@@ -22,7 +22,7 @@ extension Workspace {
   }
 }
 
-/// Holds a workspace against itself.
+/// Compares the parts of a workspace with each other.
 private struct InvariantCheck {
   let workspace: Workspace
 
@@ -39,7 +39,7 @@ private struct InvariantCheck {
       try checkOrder(of: session)
     }
     guard messages.isEmpty else {
-      throw InvariantViolation(reason: "a message stands in no session")
+      throw InvariantViolation(reason: "a message is in no session")
     }
     try checkPackedSessions()
     guard workspace.textsToPack.isEmpty else {
@@ -62,18 +62,18 @@ private struct InvariantCheck {
     try check(session.element, name)
     if let slot = session.threadPosition?.value {
       guard workspace.threadSlots.owner(of: slot) == session.key else {
-        throw InvariantViolation(reason: "\(name) stands at a slot that is not its own")
+        throw InvariantViolation(reason: "\(name) is at a slot that is not its own")
       }
     }
     for message in messages {
       guard session.slots.owner(of: message.position.value) == message.id else {
         throw InvariantViolation(
-          reason: "message \(message.id) stands at a slot that is not its own")
+          reason: "message \(message.id) is at a slot that is not its own")
       }
     }
   }
 
-  /// Checks what a session knows of the effective order against the order of all its slots.
+  /// Checks a session's record of the effective order against the order of all its slots.
   private func checkOrder(of session: SessionState) throws(InvariantViolation) {
     let standing = workspace.messagesInPlace(of: session).filter(\.stands)
     let order = QueueBlock.allCases.flatMap { block in standing.filter { $0.block == block } }
@@ -81,11 +81,11 @@ private struct InvariantCheck {
       session.standingMessages(at: 0..<order.count) == order.map(\.id)
     else {
       throw InvariantViolation(
-        reason: "session \(session.key) does not know which of its messages stand, and where")
+        reason: "session \(session.key) does not know which messages are in its queue, and where")
     }
     for (index, message) in order.enumerated()
     where session.standingIndex(of: message) != index {
-      throw InvariantViolation(reason: "message \(message.id) does not stand where it is found")
+      throw InvariantViolation(reason: "message \(message.id) is not where it is found")
     }
   }
 
@@ -101,7 +101,7 @@ private struct InvariantCheck {
     for addition in message.additions { try check(addition.text, name) }
   }
 
-  /// Checks that a packed text is the same when it is opened.
+  /// Checks that a packed text is the same after unpacking.
   private func check(_ text: MessageText, _ name: String) throws(InvariantViolation) {
     let content = text.content
     try check(content.sequence, name)
@@ -113,7 +113,7 @@ private struct InvariantCheck {
   private func check(_ element: ElementState, _ name: String) throws(InvariantViolation) {
     let writers = element.registers.values.map(\.writer) + element.tags.values.flatMap(\.ids)
     guard (writers + element.references).allSatisfy(workspace.vector.contains) else {
-      throw InvariantViolation(reason: "\(name) holds something nobody wrote")
+      throw InvariantViolation(reason: "\(name) contains something that no operation wrote")
     }
   }
 
@@ -127,12 +127,12 @@ private struct InvariantCheck {
     }
     guard sequence.runs.allSatisfy({ workspace.vector.contains($0.unitID(at: $0.length - 1)) })
     else {
-      throw InvariantViolation(reason: "\(name): a unit nobody inserted")
+      throw InvariantViolation(reason: "\(name): a unit that no operation inserted")
     }
   }
 
-  /// Checks that untouched sessions are what is kept beside them, and that views show the same of
-  /// them as when they are unpacked.
+  /// Checks that untouched sessions match their summaries, and that views show the same before and
+  /// after they are unpacked.
   private func checkPackedSessions() throws(InvariantViolation) {
     guard let cold = workspace.cold else { return }
     let unpacked: Workspace

@@ -3,12 +3,12 @@ import SequenceCRDT
 /// Sessions by id: touched ones, over those of an opened snapshot.
 ///
 /// Reading an untouched session unpacks it for that one reading; changing it keeps it unpacked.
-/// `Workspace.warm` does so for a session with its messages, and reports a failure; here, a session
+/// `Workspace.warm` unpacks a session with its messages, and reports a failure. Here, a session
 /// that cannot be unpacked counts as missing.
 struct SessionTable: Sendable {
   private var warm = ShardedDictionary<SessionID, SessionState>()
   private let cold: ColdSessions?
-  /// How many of the warm ones are in the snapshot too.
+  /// How many of the warm sessions are in the snapshot, too.
   private var overlaps = 0
 
   init(over cold: ColdSessions? = nil) {
@@ -174,7 +174,7 @@ struct ReferenceTable<Key: Sendable>: Sendable {
   }
 }
 
-/// What one sequence holds, and then what another does.
+/// The elements of one sequence, followed by those of another.
 private struct Concatenation<First: Sequence, Second: Sequence<First.Element>>: Sequence,
   IteratorProtocol
 {

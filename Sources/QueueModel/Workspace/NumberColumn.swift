@@ -1,5 +1,5 @@
-/// Numbers one behind the other, seven bits a byte: for what is kept packed in memory. What leaves
-/// memory has a format of its own, and a reader that trusts nothing.
+/// A sequence of numbers, seven bits a byte, for data that is kept packed in memory. Data that
+/// leaves memory has a format of its own, and a reader that trusts nothing.
 struct NumberColumn: Sendable {
   private(set) var bytes: [UInt8] = []
 
@@ -16,7 +16,7 @@ struct NumberColumn: Sendable {
     append(UInt64(bitPattern: value << 1 ^ value >> 63))
   }
 
-  /// Gives the room back that was made for more.
+  /// Releases unused capacity.
   mutating func shrink() {
     bytes = bytes.withUnsafeBufferPointer { unsafe Array($0) }
   }

@@ -20,13 +20,13 @@ package protocol PackedSessions: AnyObject, Sendable {
   func session(at index: Int) throws(MergeError) -> WorkspaceImage.Session
 }
 
-/// A session to be packed: all but its messages, and these one by one, since an image takes several
-/// times what it is packed to.
+/// A session to be packed: everything but its messages, and the messages one by one. An image takes
+/// several times as much memory as its packed form.
 package struct SessionToWrite {
   /// The session without its messages.
   package var session: WorkspaceImage.Session
-  /// Of each message its slot, and the operation that added it first, with its stamp; in the order of
-  /// the slots.
+  /// For each message, its slot and the operation that added it first, with its stamp; in the order
+  /// of the slots.
   package var places: [(slot: OperationID, addition: OperationID?, stamp: Stamp)]
   /// Puts a message together, by its number in that order.
   package var message: (Int) -> WorkspaceImage.Message
@@ -44,7 +44,7 @@ extension SessionToWrite {
   }
 }
 
-/// What is needed to find a packed session and its messages.
+/// The data for finding a packed session and its messages.
 package struct SessionSummary: Sendable {
   package var key: SessionID
   /// Every `openSession` that named it.

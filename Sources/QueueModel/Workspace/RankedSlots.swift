@@ -34,7 +34,7 @@ struct RankedSlots: Sendable {
     roots = [Node(children: roots)]
   }
 
-  /// Takes a slot out that is here.
+  /// Removes a slot that is here.
   ///
   /// - Complexity: O(log² slots).
   mutating func remove(_ slot: UInt32, in list: RunSequence) {
@@ -76,7 +76,7 @@ private struct Node: Sendable {
 
   /// The most slots or children.
   private static let sizeMax = 64
-  /// What a node is built with, so that the next insertions split none.
+  /// The initial number in a new node, so that the next insertions do not split it.
   static let sizeBuilt = 48
 
   init(slots: [UInt32]) {
@@ -97,7 +97,7 @@ private struct Node: Sendable {
     first = slots.first ?? children.first?.first ?? 0
   }
 
-  /// The child that holds a slot, or would.
+  /// The child that holds a slot, or would hold it.
   private func child(for slot: UInt32, in list: RunSequence) -> Int {
     (1..<children.count).partitioningIndex { list.stands(slot, before: children[$0].first) } - 1
   }

@@ -1,8 +1,8 @@
 /// A dictionary in shards, so that changing one copy of a large one copies only a shard.
 ///
-/// A merge keeps the state before it until it succeeded; with a plain dictionary the first write
-/// after that would copy every entry. The shards are in rows, so that the first write into a copy
-/// counts one row's references and not those of all shards.
+/// A merge keeps the state before it until it has succeeded. With a plain dictionary, the first
+/// write would copy every entry. The shards are in rows, so that the first write into a copy
+/// retains the shards of one row, not all of them.
 struct ShardedDictionary<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   private var rows: [[[Key: Value]]]
   private(set) var count = 0

@@ -111,13 +111,13 @@ extension SlotList<SessionID> {
     var owners: [(index: Int, owner: SessionID)] = []
     for place in places {
       guard let unit = slots.contentIndex(of: place.slot) else {
-        throw .invalidImage(reason: "session \(place.session) stands at no slot")
+        throw .invalidImage(reason: "session \(place.session) is at no slot")
       }
       owners.append((index: unit, owner: place.session))
     }
     owners.sort { $0.index < $1.index }
     guard zip(owners, owners.dropFirst()).allSatisfy({ $0.index < $1.index }) else {
-      throw .invalidImage(reason: "two sessions stand at one slot")
+      throw .invalidImage(reason: "two sessions are at one slot")
     }
     self.init(slots, owners: owners)
   }

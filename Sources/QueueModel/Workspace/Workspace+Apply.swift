@@ -1,8 +1,7 @@
 import SequenceCRDT
 
-/// How one operation changes the state. Everything it names is known when it gets here; each
-/// function checks its references first and changes the state after that, so that a refused
-/// operation leaves nothing behind.
+/// How one operation changes the state. Everything that it names is known here. Each function
+/// checks its references before it changes the state, so that a refused operation has no effect.
 extension Workspace {
   /// Applies the next operation of its replica.
   ///
@@ -236,12 +235,12 @@ extension Operation {
 }
 
 extension MergeError {
-  /// What a sequence refuses, with the operation it refused.
+  /// The error for what a sequence refuses, with the refused operation.
   init(_ fault: SequenceFault, operation: OperationID) {
     switch fault {
     case .unknownOrigin(let origin):
       self = .invalidReference(
-        operation: operation, reference: origin, reason: "it is no place of this list")
+        operation: operation, reference: origin, reason: "it is not a place of this list")
     case .originsOutOfOrder:
       self = .originsOutOfOrder(operation: operation)
     case .invalidRun(let id):

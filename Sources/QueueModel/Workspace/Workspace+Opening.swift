@@ -5,9 +5,9 @@ extension Workspace {
   /// A workspace over the packed sessions of a snapshot that this program wrote, and a summary of
   /// each of them.
   ///
-  /// Everything but the runs of the sessions is checked now, the runs when a session is touched: a
-  /// merge or command throws then. Snapshots from elsewhere go through `init(image:)`, which checks
-  /// all.
+  /// Everything but the runs of the sessions is checked now. The runs are checked when a session is
+  /// touched, and the merge or command then throws. Snapshots from elsewhere go through
+  /// `init(image:)`, which checks everything.
   ///
   /// - Throws: `MergeError.invalidImage` if the snapshot contradicts itself.
   /// - Complexity: O(sessions + messages + slots of the thread queue).
@@ -23,7 +23,7 @@ extension Workspace {
     self.threadSlots = try SlotList(restoring: threadSlots, places: cold.threadPlaces)
   }
 
-  /// Replaces all sessions by packed ones, and a summary of each.
+  /// Replaces all sessions by packed ones, with a summary of each.
   ///
   /// - Precondition: they hold the same.
   /// - Throws: `MergeError.invalidImage` if they contradict themselves.

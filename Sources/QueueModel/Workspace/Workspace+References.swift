@@ -1,6 +1,6 @@
 package import SequenceCRDT
 
-/// Look-ups for readers of operations beside the state.
+/// Look-ups for code that reads operations, outside the state.
 extension Workspace {
   /// The session that an element reference of an operation names; nil if it names none.
   package func session(introducedBy reference: OperationID) -> SessionID? {
@@ -24,6 +24,6 @@ package struct ThreadStatus: Hashable, Sendable {
   /// The session's name, or its id.
   package var name: String
 
-  /// It is visible to its user.
+  /// Whether it is visible to its user.
   package var isShown: Bool { isQueued && !isLocked }
 }

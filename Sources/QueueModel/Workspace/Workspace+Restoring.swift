@@ -33,13 +33,13 @@ extension Workspace {
   private mutating func add(_ restored: RestoredSession) throws(MergeError) {
     let key = restored.session.key
     guard !sessionStates.contains(key) else {
-      throw .invalidImage(reason: "session \(key) stands there twice")
+      throw .invalidImage(reason: "session \(key) occurs twice")
     }
     sessionStates[key] = restored.session
     for reference in restored.session.element.references { sessionKeys[reference] = key }
     for message in restored.messages {
       guard !messageStates.contains(message.id) else {
-        throw .invalidImage(reason: "message \(message.id) stands there twice")
+        throw .invalidImage(reason: "message \(message.id) occurs twice")
       }
       messageStates[message.id] = message
       for addition in message.additions { messageKeys[addition.id] = message.id }
@@ -49,7 +49,7 @@ extension Workspace {
 }
 
 extension WorkspaceImage.Replica {
-  /// Whether the numbers are such as a replica can have.
+  /// Whether a replica can have these numbers.
   var isInRange: Bool { id.rawValue != 0 && seq >= 1 && seq <= Limits.sequenceMax }
 }
 
@@ -71,7 +71,7 @@ struct RestoredSession {
       guard let unit = slots.contentIndex(of: message.position.slot),
         unit > owners.last?.index ?? -1
       else {
-        throw .invalidImage(reason: "message \(message.id) stands at no slot, or out of order")
+        throw .invalidImage(reason: "message \(message.id) is at no slot, or out of order")
       }
       owners.append((index: unit, owner: message.id))
       try add(message)

@@ -1,6 +1,6 @@
 import SequenceCRDT
 
-/// Unpacking what is about to change, so that nothing fails half way.
+/// Unpacks what is about to change, so that no change fails halfway.
 extension Workspace {
   /// Unpacks the sessions that an operation changes.
   ///
@@ -32,8 +32,8 @@ extension Workspace {
     }
   }
 
-  /// Unpacks what a command names, so that it reads each session once. What else it changes is
-  /// unpacked operation by operation.
+  /// Unpacks what a command names, so that it reads each session once. Everything else that it
+  /// changes is unpacked operation by operation.
   ///
   /// - Throws: `QueueError.stateDamaged`.
   mutating func warm(for command: Command) throws(QueueError) {
@@ -48,7 +48,7 @@ extension Workspace {
     }
   }
 
-  /// Unpacks what a change speaks of.
+  /// Unpacks what a change names.
   ///
   /// - Throws: `QueueError.stateDamaged`.
   mutating func warm(for change: UndoEntry) throws(QueueError) {

@@ -58,8 +58,8 @@ extension Workspace {
 
   /// Takes operations from elsewhere, in any order; those that need unknown ones wait.
   ///
-  /// A waiting one that turns out invalid now is dropped: it must not block those that it waited
-  /// for, which may be by other authors.
+  /// A waiting operation that turns out to be invalid is dropped: it must not block those that it
+  /// waited for, which other authors may have made.
   ///
   /// - Throws: `MergeError`; nothing of the batch is applied then.
   /// - Complexity: O(operations · log) if they come in order, plus the integration of each.
@@ -86,10 +86,10 @@ extension Workspace {
     }
   }
 
-  /// Leaves the thread queue out of a state that is kept for the case of a fault.
+  /// Removes the thread queue from a state that is kept in case of a fault.
   ///
-  /// Its slots are as many as all requeues of the workspace; holding them twice would copy them
-  /// with each merge. A merge only adds slots, so they can be taken back.
+  /// It has a slot for every requeue of the workspace, and a second reference would copy them with
+  /// each merge. A merge only adds slots, so they can be removed again.
   ///
   /// - Returns: how many slots there are.
   private mutating func setThreadSlotsAside() -> Int {
@@ -137,7 +137,7 @@ extension Workspace {
     outcome.applied.append(rest)
   }
 
-  /// Applies what no longer has to wait, until nothing moves.
+  /// Applies operations that no longer have to wait, until none is left.
   private mutating func drain(into outcome: inout MergeOutcome) throws(MergeError) {
     var moved = true
     while moved {

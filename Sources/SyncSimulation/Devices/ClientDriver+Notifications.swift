@@ -7,7 +7,7 @@ extension ClientDriver {
   /// Shows a notification, and stores that it did.
   ///
   /// In between, the program may die, or the disk may be full. Then it shows the notification again
-  /// after a restart, which no device can prevent.
+  /// after a restart, which cannot be prevented.
   func show(_ kept: DeviceNotification, on device: SimulatedDevice) {
     guard options.raisesRequests, device.process != nil else { return }
     results.log("device \(device.index): shows \(kept.notification.title), \(kept.name)")

@@ -5,8 +5,8 @@ import SequenceCRDT
 import ServerCore
 import WireProtocol
 
-/// Drives the production core of each device as SyncClient does: it passes events with the time of
-/// the device's clocks, performs the core's actions in order, and wakes it when it asked for that.
+/// Drives the production core of each device as SyncClient does: It passes events with the time of
+/// the device's clocks, performs the core's actions in order, and wakes it on request.
 final class ClientDriver: SimulationPart {
   unowned let simulation: Simulation
 
@@ -69,9 +69,9 @@ final class ClientDriver: SimulationPart {
     }
   }
 
-  /// Whether the event of a timer would have no effect, like the last one: only time has passed
-  /// since then, the device's clock was not set, and no deadline has passed. Most timers are of
-  /// this kind, since none is cancelled.
+  /// Whether the event of a timer would have no effect, like the last one. That holds if only time
+  /// has passed since then, the device's clock was not set, and no deadline has passed. Most timers
+  /// are of this kind, since none is cancelled.
   private func isAtRest(_ device: SimulatedDevice) -> Bool {
     guard !options.takesLongWay, let origin = device.process?.clockOrigin,
       device.process?.restsAtClockOffset == device.clockOffset
@@ -156,7 +156,7 @@ final class ClientDriver: SimulationPart {
     let life = device.life
     for action in result.actions where device.life == life { act(action, device) }
     if synchronizes, device.life == life {
-      // A failing disk took no commit, either.
+      // A failing disk accepted no commit, either.
       try? store.synchronize()
       if store.hasDied {
         endOverItsStore(device)
@@ -190,7 +190,7 @@ final class ClientDriver: SimulationPart {
     if device.remembered.work?.state != state || options.takesLongWay {
       device.remembered.work = core.sessionsWithWork.map { (state, $0) }
     }
-    // Nothing is repaired before this: every message that may start must wait for something.
+    // Nothing is repaired before this check: every message that may start must wait for something.
     do throws(InvariantViolation) {
       try core.checkLiveness(of: device.remembered.work?.sessions, at: context)
     } catch {
@@ -198,7 +198,7 @@ final class ClientDriver: SimulationPart {
     }
   }
 
-  /// How many changes an observer gets at once: a slow one gets them together.
+  /// The number of changes that an observer gets at once: a slow one gets them together.
   private var unobservedChangesMax: Int { options.hasQuickAgents ? 16 : 1 }
 
   /// All changes of the event are in the workspace, so the mirror is compared after the last one.
@@ -212,14 +212,14 @@ final class ClientDriver: SimulationPart {
 
   /// Only one wake-up is pending; one that comes too early has no effect.
   func scheduleWake(of device: SimulatedDevice) {
-    // Field by field: copying the process would take longer than everything else.
+    // It is compared field by field: copying the process would take longer than everything else.
     guard let deadline = device.process?.core.deadline, let origin = device.process?.clockOrigin
     else { return }
     if let scheduled = device.process?.scheduledWake, scheduled <= deadline { return }
     device.process?.scheduledWake = deadline
-    // A missed deadline would otherwise cause a wake-up at the same moment for ever.
+    // A missed deadline would otherwise cause a wake-up at the same moment forever.
     var delay = min(max(1, deadline - (clock.now - origin)), 3_600_000)
-    // A machine that is busy, or slept, wakes its programs late.
+    // A busy machine, or one that slept, wakes its programs late.
     if options.timersLateMax > 0, device.generator.chance(30) {
       delay += Int64(device.generator.below(Int(options.timersLateMax)))
     }

@@ -4,8 +4,8 @@ import QueueOracle
 import SequenceCRDT
 import WireProtocol
 
-/// A device's store in memory, with the guarantees of SQLite in WAL mode: a commit is all or
-/// nothing, a failed one stores nothing, and a commit that waits for the disk is durable when it
+/// A device's store in memory, with the guarantees of SQLite in WAL mode: a commit stores all or
+/// nothing, and a failed one stores nothing. A commit that waits for the disk is durable when it
 /// returns, with all commits before it.
 final class DeviceStore: ReplicaStore {
   /// How the process will die in its next commit.

@@ -12,7 +12,7 @@ package final class SimulatedDevice {
     /// Whether bytes in this direction are lost, and repeated until they arrive.
     var blocksToServer = false
     var blocksFromServer = false
-    /// Until when everything is late.
+    /// The time until which everything is late.
     var cloggedUntil: Int64 = 0
     /// Whether the connection breaks before the next acknowledgement arrives.
     var losesNextAck = false
@@ -48,8 +48,8 @@ package final class SimulatedDevice {
     /// True time at the start of the monotonic clock.
     var clockOrigin: Int64
     var scheduledWake: Int64?
-    /// The clock's offset when time passed without any effect, if nothing has happened since; see
-    /// `ClientDriver.timerFired`.
+    /// The clock's offset at the last passing of time without an effect, if nothing has happened
+    /// since; see `ClientDriver.timerFired`.
     var restsAtClockOffset: Int64?
     var pipes: [TransportID: Pipe] = [:]
     /// Connections that a copied memory considers its own, although they belong to another machine.
@@ -111,7 +111,7 @@ package final class SimulatedDevice {
   struct Agent {
     var order: StartOrder
     var endsAt: Int64
-    /// The requests that it waits for, and whether it waits for ever; several if its subagents ask.
+    /// The requests that it waits for, and whether it waits forever; several if its subagents ask.
     var requests: [RequestID: Bool] = [:]
     var hasAsked = false
     var isStopped = false
@@ -152,7 +152,7 @@ package final class SimulatedDevice {
 
   package var isRunning: Bool { process != nil }
   var isAsleep: Bool { sleepsUntil != nil }
-  /// Whether it has a network that holds nothing back.
+  /// Whether it has a network without a block.
   var isOnline: Bool {
     network.isUp && !network.blocksToServer && !network.blocksFromServer
   }

@@ -4,7 +4,7 @@ import QueueOracle
 import SequenceCRDT
 import WireProtocol
 
-/// The devices, by index: how they are added, start, sleep and die, and their backups and copies.
+/// The devices, by index: their addition, start, sleep and death, and their backups and copies.
 /// `ClientDriver` runs their programs.
 package final class SimulatedDevices: RandomAccessCollection, SimulationPart {
   private var devices: [SimulatedDevice] = []
@@ -21,7 +21,7 @@ package final class SimulatedDevices: RandomAccessCollection, SimulationPart {
     devices.filter { $0.files.device == device.files.device }
   }
 
-  // MARK: - Coming to be
+  // MARK: - Creation
 
   /// Adds a new, paired device and starts it.
   func add() {
@@ -55,7 +55,7 @@ package final class SimulatedDevices: RandomAccessCollection, SimulationPart {
     var generator = RandomStream.device.generator(seed: options.seed, index)
     var files = original.currentFiles
     if method == .database {
-      // Another machine got the database alone, and has its own id and token.
+      // Another machine got only the database, and has its own id and token.
       files.device = DeviceID(high: 0xD, low: UInt64(index + 1))
       files.credentials = pair(files.device, index, using: &generator)
     }
@@ -86,7 +86,7 @@ package final class SimulatedDevices: RandomAccessCollection, SimulationPart {
       if condition != .working { results.hasStoreFailed = true }
       device.condition = condition
       device.process?.store.condition = condition
-      // Any event may retry what could not be stored.
+      // Any event may retry a change that could not be stored.
       device.process?.restsAtClockOffset = nil
       return .done
     case .backUp(_, let label):
@@ -268,7 +268,7 @@ package final class SimulatedDevices: RandomAccessCollection, SimulationPart {
     device.files = memory.files
     var process = memory.process
     process.store = store(of: device, memory.files)
-    // The monotonic clock stood still meanwhile.
+    // The monotonic clock did not advance meanwhile.
     process.clockOrigin += clock.now - memory.savedAt
     process.scheduledWake = nil
     process.restsAtClockOffset = nil

@@ -4,9 +4,9 @@ import ServerCore
 
 /// One connection between a device and the server, as the network sees it.
 ///
-/// A connection is two streams of bytes that deliver in order or break. Within a stream, nothing is
-/// lost, repeated or overtaken. Only whole messages arrive, as with WebSocket; a message that is
-/// cut anywhere never arrives. The repetition and reordering of a real network shows across
+/// A connection is two streams of bytes that deliver in order or break. Within a stream, bytes are
+/// not lost, repeated or overtaken. Only whole messages arrive, as with WebSocket; a message that
+/// is cut anywhere never arrives. The repetition and reordering of a real network shows across
 /// connections: bytes of an abandoned connection reach the server after those of the next one.
 final class Pipe {
   /// The direction of bytes.
@@ -15,7 +15,7 @@ final class Pipe {
     case fromServer
   }
 
-  /// An item under way.
+  /// An item in transit.
   enum Item {
     /// The first bytes of a message whose rest follows.
     case part(bytes: Int)
@@ -50,7 +50,7 @@ final class Pipe {
 
     var isEmpty: Bool { next == items.count }
 
-    /// When the next item may arrive; nil if none is under way or the receiver does not read.
+    /// When the next item may arrive; nil if none is in transit or the receiver does not read.
     var nextAt: Int64? {
       guard next < items.count, !isPaused else { return nil }
       return max(items[next].at, heldUntil)
@@ -68,7 +68,7 @@ final class Pipe {
       return max(latest, heldUntil)
     }
 
-    /// Whether anything except keepalives is under way: messages, or the news that the stream
+    /// Whether anything except keepalives is in transit: messages, or the report that the stream
     /// broke.
     var carriesNews: Bool {
       items[next...].contains { entry in
@@ -112,7 +112,7 @@ final class Pipe {
       items.removeSubrange(place...)
     }
 
-    /// Removes the stream permanently, with everything under way.
+    /// Removes the stream permanently, with everything in transit.
     mutating func vanish() {
       items = []
       next = 0
@@ -129,8 +129,8 @@ final class Pipe {
   /// Whether the process at either end still holds its end.
   var clientHolds = true
   var serverHolds = false
-  /// Whether the network delayed or lost something; a late peer on such a connection is not to
-  /// blame.
+  /// Whether the network delayed or lost something; a late peer on such a connection is not at
+  /// fault.
   var isDisturbed = false
   /// Whether the server knows the device; until then it counts raw bytes.
   var isAuthenticated = false
@@ -166,10 +166,10 @@ final class Pipe {
 
   func delay() -> Int64 { Int64.random(in: latency, using: &generator) }
 
-  /// Up to a second, as a sender waits before it repeats lost bytes.
+  /// Up to a second, like a sender that waits before it repeats lost bytes.
   func repetitionDelay() -> Int64 { Int64.random(in: 0...1_000, using: &generator) }
 
-  /// Draws the number of bytes under way that arrive before the stream breaks.
+  /// Draws the number of bytes in transit that arrive before the stream breaks.
   func survivingBytes(_ direction: Direction) -> Int {
     generator.below(self[direction].waitingBytes + 1)
   }
@@ -180,7 +180,7 @@ final class Pipe {
   ///
   /// - Returns: when some of it arrives.
   func send(_ message: [UInt8], _ direction: Direction, now: Int64) -> Int64? {
-    // The length that WebSocket puts in front also counts.
+    // The length field of WebSocket counts, too.
     let bytes = message.count + 4
     guard bytes > 1, generator.chance(splitPercent) else {
       return self[direction].put(.message(message, bytes: bytes), at: now + delay())

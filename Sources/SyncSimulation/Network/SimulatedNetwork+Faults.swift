@@ -67,7 +67,7 @@ extension SimulatedNetwork {
 
   // MARK: - Healing
 
-  /// Gives the device a network again that lets everything through.
+  /// Gives the device an unrestricted network again.
   func repair(_ device: SimulatedDevice) {
     device.network.isUp = true
     device.network.losesNextAck = false

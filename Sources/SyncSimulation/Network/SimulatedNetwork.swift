@@ -178,7 +178,7 @@ final class SimulatedNetwork: SimulationPart {
 
   // MARK: - Closed ends
 
-  /// The client's end is closed, whoever closed it.
+  /// The client's end is closed, by either side.
   func clientLoses(_ pipe: Pipe, _ reason: String) {
     guard pipe.clientHolds else { return }
     pipe.clientHolds = false
@@ -196,7 +196,8 @@ final class SimulatedNetwork: SimulationPart {
     put(.end("the client closed"), .toServer, on: pipe)
   }
 
-  /// The client's process is gone; with `losesPower` its machine, which sends nothing any more.
+  /// The client's process has ended; with `losesPower`, its machine, too, so that nothing more is
+  /// sent.
   func clientDies(_ pipe: Pipe, losesPower: Bool) {
     pipe.clientHolds = false
     pipe.isDisturbed = true
@@ -206,7 +207,7 @@ final class SimulatedNetwork: SimulationPart {
     if !losesPower { put(.end("the client died"), .toServer, on: pipe) }
   }
 
-  /// The server's end is closed, whoever closed it.
+  /// The server's end is closed, by either side.
   func serverLetsGo(of pipe: Pipe) {
     guard pipe.serverHolds, let id = pipe.serverID else { return }
     pipe.serverHolds = false
@@ -220,7 +221,7 @@ final class SimulatedNetwork: SimulationPart {
     clock.add(.lingerEnd(pipe), after: SimulatedNetwork.lingerMilliseconds)
   }
 
-  /// The server's process is gone, or its machine.
+  /// The server's process, or its machine, has ended.
   func serverDies() {
     for pipe in pipes where pipe.serverHolds {
       pipe.serverHolds = false

@@ -8,15 +8,15 @@ extension SimulatedAgents {
   /// How often devices are checked for an open request, in milliseconds.
   private static let lookMilliseconds: Int64 = 700
 
-  /// Plans that an agent which begins asks something later, sometimes with its subagents: two or
-  /// three requests at once, or more than can be shown.
+  /// Plans a later request of an agent that begins, sometimes with its subagents: two or three
+  /// requests at once, or more than can be shown.
   func planRequest(of order: StartOrder, on device: SimulatedDevice) {
     guard options.raisesRequests, device.generator.chance(40) else { return }
     let endsAt = device.process?.agents[order.session]?.endsAt ?? clock.now
     let span = max(1, min(2_000, Int(endsAt - clock.now)))
     let at = clock.now + Int64(device.generator.below(span))
     clock.add(.ask(device: device.index, life: device.life, order), at: at)
-    // The number of requests must not change what others draw.
+    // The number of requests must not change the random numbers of other parts.
     var generator = SeededGenerator(seed: UInt64(at) &* 31 &+ UInt64(device.index))
     let counts = [
       (weight: 70, value: 0), (weight: 20, value: 1), (weight: 8, value: 2),
@@ -63,13 +63,13 @@ extension SimulatedAgents {
         ((), try core.askRaised(ask, at: context, store: store))
       }
     } catch {
-      // The session is gone: the agent asks at its own prompt.
+      // The session no longer exists: the agent asks at its own prompt.
       guard device.life == life else { return }
       decide(request, AskAnswer(ending: .withdrawn), on: device)
     }
   }
 
-  /// Stands for the content of a request; no two requests have the same.
+  /// Represents the content of a request; no two requests have the same.
   static func digest(of request: RequestID) -> ContentHash? {
     ContentHash(bytes: Array("\(request)".utf8.suffix(32)))
   }
@@ -94,7 +94,7 @@ extension SimulatedAgents {
     return process.agents.values.contains { $0.open.contains(request) }
   }
 
-  /// Checks that each device with nothing under way shows the requests that agents wait for.
+  /// Checks that each device with nothing in transit shows the requests that agents wait for.
   func lookForMissed(
     _ request: RequestID, in session: SessionID, on host: SimulatedDevice, life: Int
   ) {

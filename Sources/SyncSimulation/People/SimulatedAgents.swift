@@ -3,8 +3,8 @@ import DispatchAuthority
 import QueueModel
 import QueueOracle
 
-/// Agents on the hosts: they work for a while, may ask for permission or an answer, and end: done,
-/// failed, dead with their machine, or with a reason to wait.
+/// Agents on the hosts. They work for a while and may ask for permission or an answer. They end
+/// done, failed, dead with their machine, or with a reason to wait.
 final class SimulatedAgents: SimulationPart {
   /// The number of requests so far.
   var requestsRaised = 0

@@ -6,15 +6,15 @@ import QueueOracle
 package enum HostEvent: Hashable, Sendable {
   /// The device's settings are replaced.
   case set(HostSettings)
-  /// A user at the device lets it run a session, or no longer.
+  /// A user at the device allows it to run a session, or withdraws that.
   case chooseHost(SessionID, isHere: Bool)
   /// A user at the device chooses an agent for a session; nil: the device's.
   case chooseAgent(SessionID, StartMode?)
-  /// Somebody works at the prompt of a session's agent, or has finished.
+  /// A user works at the prompt of a session's agent, or has finished.
   case busy(SessionID, Bool)
   /// A session's agent, which a user started, waits for a prompt, or no longer.
   case gate(SessionID, isOpen: Bool)
-  /// A user wants the agent of a session stopped.
+  /// A user wants to stop the agent of a session.
   case stopAgent(SessionID)
   /// The program has to end: it does so once nothing runs, or after a while.
   case drain
@@ -109,7 +109,7 @@ final class SimulatedHosts: SimulationPart {
     _ choice: SessionChoice, on device: SimulatedDevice,
     _ event: (inout ClientCore, EventContext, DeviceStore) throws -> [ClientCore.Action]
   ) -> EventOutcome {
-    // Before its consequences; a user whose choice was not stored sees that.
+    // It comes before its consequences; a user whose choice was not stored sees that.
     let before = device.process?.host.choices
     device.process?.host.choices.apply(choice)
     do {
@@ -124,7 +124,7 @@ final class SimulatedHosts: SimulationPart {
     }
   }
 
-  /// The time to end in peace has passed.
+  /// The time for a normal end has passed.
   func endGrace(of device: SimulatedDevice, life: Int) {
     guard device.life == life else { return }
     simulation.clients.tell(device) { core, context, store in
@@ -132,13 +132,13 @@ final class SimulatedHosts: SimulationPart {
     }
   }
 
-  /// Nothing runs any more: the program ends.
+  /// Nothing runs: the program ends.
   func drained(_ device: SimulatedDevice) {
     guard device.process?.host.isDraining == true else { return }
     simulation.devices.end(device, losesPower: false)
   }
 
-  /// Users let everything run again, and no user works at an agent's prompt.
+  /// Users allow everything to run again, and no user works at an agent's prompt.
   func heal(_ device: SimulatedDevice) {
     guard let host = device.process?.host else { return }
     if host.isDraining { return simulation.devices.end(device, losesPower: false) }
@@ -152,7 +152,7 @@ final class SimulatedHosts: SimulationPart {
 
   // MARK: - The users' knowledge
 
-  /// Whether users at a device now let a session's messages start on it.
+  /// Whether users at a device now allow a session's messages to start on it.
   func mayStart(_ session: SessionID, on device: SimulatedDevice) -> Bool {
     guard let host = device.process?.host, !host.isDraining, !host.busy.contains(session) else {
       return false

@@ -13,8 +13,8 @@ package struct AskedRace: Sendable {
   package var serverRestores: Int
 }
 
-/// Users who withdraw or edit a message that is about to start, and learn whether that was in time,
-/// as with the library's `cancel` and `edit`.
+/// Users who withdraw or edit a message that is about to start, and learn whether they were in
+/// time, as with the library's `cancel` and `edit`.
 extension SimulatedPeople {
   func askForOutcomes(
     of command: Command, from before: Workspace, _ outcome: CommandOutcome,
@@ -64,8 +64,8 @@ extension SimulatedPeople {
     simulation.note(.raceEnded(device: device.index, asked, ending))
   }
 
-  /// A planted bug: unless the server reports that an attempt was granted, any answer counts as
-  /// consent, even if the server has not stored the change that the question was about.
+  /// A planted bug: unless the server reports a granted attempt, any answer counts as consent. This
+  /// holds even if the server has not stored the change in question.
   func takeForConsent(_ response: Response, on device: SimulatedDevice) {
     guard options.planted.contains(.silenceIsConsent),
       let asked = device.process?.races[response.id]

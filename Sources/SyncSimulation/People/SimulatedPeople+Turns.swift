@@ -7,17 +7,16 @@ package import WireProtocol
 /// A request to stop an attempt.
 package struct AskedStop: Sendable {
   package var attempt: AttemptName
-  /// The marks by which the message stood in its queue, as the person saw it.
+  /// The `live` tags of the message that the user saw.
   package var tags: Set<OperationID>
   /// How often the server's store had gone back in time when it was asked.
   package var serverRestores: Int
 }
 
-/// Users who continue without the turn of an absent device, or have one stopped from another
-/// device.
+/// Users who continue without the turn of an absent device, or stop one from another device.
 extension SimulatedPeople {
-  /// A user at a device sees that another one, which is absent, keeps a session of it; sometimes
-  /// the user takes the turn over.
+  /// A user at a device sees that an absent device keeps one of its sessions, and sometimes takes
+  /// over the turn.
   func takeOverSometimes(on device: SimulatedDevice) {
     guard options.runsAgents, let first = absent(on: device).first, device.generator.chance(20)
     else { return }
@@ -55,7 +54,7 @@ extension SimulatedPeople {
     if isStopped == true { simulation.note(.stopReported(stop)) }
   }
 
-  /// Whoever asked learns whether an attempt stops.
+  /// The user who asked learns whether an attempt stops.
   func reportStop(_ answer: AuthorityAnswer, to question: UInt64, on device: SimulatedDevice) {
     guard let stop = device.process?.stops.removeValue(forKey: question),
       case .stopping = answer

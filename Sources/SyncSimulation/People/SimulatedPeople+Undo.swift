@@ -5,8 +5,8 @@ import ServerCore
 
 /// Users who undo and redo, also on a device that does not know the server's state.
 extension SimulatedPeople {
-  /// Whether a device knows that it is apart from the server, or would find out by a question, as
-  /// the client library asks one before an undo.
+  /// Whether a device knows that it is offline, or would learn it by a question, like the one of
+  /// the client library before an undo.
   func isApart(_ device: SimulatedDevice) -> Bool {
     guard let process = device.process, process.core.hasServer else { return false }
     if process.core.apart() != nil { return true }
@@ -18,7 +18,7 @@ extension SimulatedPeople {
     return !answers
   }
 
-  /// For a planted bug: the result of an undo without the care of a device that is apart.
+  /// For a planted bug: the result of an undo without the care of an offline device.
   func careless(_ command: Command, on device: SimulatedDevice) -> Workspace? {
     guard options.planted.contains(.undoStartsApart), command.turnsBack, isApart(device),
       let replica = device.process?.core.replica
@@ -26,7 +26,7 @@ extension SimulatedPeople {
     return UndoTrial(of: command, in: replica.workspace, with: replica.undo, apart: nil)?.workspace
   }
 
-  /// A planted bug: if a device that is apart would not undo a pause, the pause is undone anyway.
+  /// A planted bug: if an offline device would not undo a pause, the pause is undone anyway.
   func insistent(_ command: Command, careless: Workspace?, _ core: ClientCore) -> Command {
     guard let careless else { return command }
     let (workspace, history) = (core.replica.workspace, core.replica.undo)
@@ -39,8 +39,8 @@ extension SimulatedPeople {
     return .resume(resumed.id)
   }
 
-  /// Planted bugs: what an undo paused continues, the session of an undo is removed, or its message has
-  /// letters that no user typed.
+  /// Planted bugs: sessions that an undo paused continue, the session of an undo is removed, or its
+  /// message has letters that no user typed.
   ///
   /// - Parameter careless: the result of the undo without the care of a device that is apart.
   func goingTooFar(

@@ -4,8 +4,8 @@ import QueueOracle
 import SequenceCRDT
 import WireProtocol
 
-/// Users of the devices: their commands, the agents' requests that they see and answer (at the same
-/// time, twice, offline, or after they expired), and the results that they see.
+/// Users of the devices: their commands, and the results that they see. They also see the agents'
+/// requests, and answer them at the same time, twice, offline, or after they expired.
 final class SimulatedPeople: SimulationPart {
   unowned let simulation: Simulation
 
@@ -129,8 +129,8 @@ final class SimulatedPeople: SimulationPart {
       digest: verdict == .allowed ? isSent ? request.digest : ContentHash.none : nil)
   }
 
-  /// Whether a device shows something else than an agent asks for. It must not change what others
-  /// draw.
+  /// Whether a device shows something other than an agent's request. It must not change the random
+  /// numbers of other parts.
   private func isMisled(on request: RequestID, _ device: SimulatedDevice) -> Bool {
     (request.low &* 31 &+ UInt64(device.index)).isMultiple(of: 16)
   }

@@ -5,7 +5,7 @@ import QueueOracle
 /// Draws events of users and agents at hosts that decide whether messages start.
 struct HostWorkload {
   private var generator: SeededGenerator
-  /// How often such an event happens, in percent of the steps; some runs have none.
+  /// The frequency of such an event, in percent of the steps; some runs have none.
   private let percent: Int
 
   init(generator: SeededGenerator) {

@@ -10,7 +10,8 @@ import SequenceCRDT
 struct QueueWorkload {
   /// Sessions that get messages at the same time.
   private static let sessionsMax = 4
-  /// How many times stopped queues are decided after everything came to rest, before they are left.
+  /// The number of decisions about stopped queues, after everything came to rest, before they are
+  /// left.
   private static let roundsMax = 3
 
   /// The kinds of commands.

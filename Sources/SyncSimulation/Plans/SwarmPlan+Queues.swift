@@ -1,9 +1,9 @@
 import QueueOracle
 
-/// Runs that execute as much as possible: many messages, and a fault for every few.
+/// Runs that execute as much as possible: many messages, with a fault for every few of them.
 extension SwarmPlan {
-  /// The server does work in proportion to the whole state less often, and the oracle does none:
-  /// each message should cost no more than its own frames and checks.
+  /// Each message should cost only its own frames and checks. So the server does work in proportion
+  /// to the whole state less often, and the oracle does not run.
   static func drawQueues(
     _ options: inout SimulationOptions, using generator: inout SeededGenerator
   ) {
@@ -29,7 +29,7 @@ extension SwarmPlan {
     if let action = queues?.action(on: device) {
       return Step(after: after, .perform(device: device.index, action))
     }
-    // If the last decisions were made at rest, nothing is left to do.
+    // If the last decisions were made at rest, the run is complete.
     if simulation.isJustSettled {
       guard queues?.decideAll(on: device) == true else { return nil }
       return queueStep(in: simulation)

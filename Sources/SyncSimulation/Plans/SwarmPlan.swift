@@ -2,8 +2,8 @@ import QueueOracle
 
 /// Draws a run: the number of devices, the faults, the commands and the pace.
 ///
-/// Every seed leaves some kinds of faults out and overdoes others ("swarm testing"), because a
-/// fault that always happens hides bugs that only show without it.
+/// Every seed omits some kinds of faults and exaggerates others ("swarm testing"), because a fault
+/// that always happens hides bugs that only show without it.
 struct SwarmPlan {
   /// Kinds of faults, or their repair.
   enum Fault: CaseIterable {
@@ -42,7 +42,7 @@ struct SwarmPlan {
     let devices = SwarmPlan.deviceCount(profile, using: &generator)
     options = SimulationOptions(seed: seed, devices: devices)
     options.planted = planted
-    // A device alone has nothing to sync: it only runs messages.
+    // A single device has nothing to sync: it only runs messages.
     let runsAgents = runsAgents || profile == .alone
     options.isAlone = profile == .alone
     options.runsAgents = runsAgents
@@ -196,7 +196,7 @@ struct SwarmPlan {
     return Int64(milliseconds * pacePercent / 100)
   }
 
-  /// Half of the time, repairs something that was broken.
+  /// In half of the cases, repairs something that was broken.
   mutating func repair(in simulation: Simulation) -> WorldEvent? {
     guard generator.chance(50) else { return nil }
     var repairs: [WorldEvent] = []

@@ -9,7 +9,7 @@ import SequenceCRDT
 /// *marks* survive merging, cutting and new operation ids, so that a checker can detect a loss or a
 /// double.
 struct Workload {
-  /// Where the commands of a run meet.
+  /// The elements on which a run's commands meet.
   enum Pattern {
     /// A mix of everything.
     case human
@@ -81,7 +81,7 @@ struct Workload {
     Unicode.Scalar(marksFirst + number % 0xFFFE).map(String.init) ?? ""
   }
 
-  /// Every run leaves some kinds out and does others often.
+  /// Every run omits some kinds and does others often.
   private static func weights(
     for pattern: Pattern, withHosts: Bool, using generator: inout SeededGenerator
   ) -> [(weight: Int, value: Kind)] {

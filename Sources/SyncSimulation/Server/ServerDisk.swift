@@ -43,7 +43,7 @@ package final class ServerDisk {
     }
   }
 
-  /// Who may run a session's messages, according to the store.
+  /// The host that may run a session's messages, according to the store.
   func lease(of session: SessionID) -> Lease? {
     storage.withState { $0.workspaces[ServerDisk.workspace]?.leases[session] }
   }

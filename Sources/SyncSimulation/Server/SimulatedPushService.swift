@@ -5,7 +5,7 @@ import ServerCore
 /// The push service next to the server: it carries out the stored orders, with a provider that does
 /// not accept every push.
 final class SimulatedPushService: SimulationPart {
-  /// How many pushes of a hundred the provider does not accept.
+  /// The percentage of pushes that the provider does not accept.
   private static let lossPercent = 40
   private static let retryMilliseconds: Int64 = 500
 
@@ -32,8 +32,8 @@ final class SimulatedPushService: SimulationPart {
       .push(life: server.life), after: SimulatedPushService.retryMilliseconds / 10)
   }
 
-  /// Tries the orders, in order. An order that is not accepted is retried, and so is one after
-  /// which the service died; it has the same name with its provider, and shows once.
+  /// Tries the orders, in order. An order that is not accepted is retried, as is one after which
+  /// the service died. It has the same name with its provider, and is displayed once.
   func push(life: Int) {
     guard life == server.life, server.process != nil else { return }
     let isReliable = simulation.quiescence.isSettling

@@ -3,9 +3,9 @@ import QueueModel
 import QueueOracle
 import ServerCore
 
-/// The server: its disk, its clock, and its process if one runs. It drives the production core as
-/// SyncServer does: it passes the time, performs actions in order, and runs the tasks of the store
-/// one after the other.
+/// The server: its disk, its clock, and its process if one runs. It drives the production core like
+/// SyncServer: it passes the time, performs actions in order, and runs the store's tasks one after
+/// the other.
 package final class SimulatedServer: SimulationPart {
   /// How often the core gets the time.
   private static let tickMilliseconds: Int64 = 250
@@ -57,7 +57,7 @@ package final class SimulatedServer: SimulationPart {
       uptimeMilliseconds: clock.now, wallMilliseconds: clock.wall + clockOffset)
   }
 
-  // MARK: - Life
+  // MARK: - Start and end
 
   func start() {
     life += 1
@@ -225,7 +225,7 @@ package final class SimulatedServer: SimulationPart {
     startStoreTask()
   }
 
-  /// Does a task of the store's thread, and records what is durable.
+  /// Performs a task of the store's thread, and records what is durable.
   private func perform(_ pending: PendingTask) -> StoreOutcome {
     let task = pending.task
     let outcome = disk.storage.perform(task)
@@ -248,7 +248,7 @@ package final class SimulatedServer: SimulationPart {
 }
 
 extension ServerConfiguration {
-  /// Limits that short runs reach, and none if a planted bug removes one.
+  /// Limits that short runs reach, except for one that a planted bug removes.
   fileprivate init(_ options: SimulationOptions) {
     self.init()
     log.catchUpEntriesMax = options.server.catchUpEntriesMax

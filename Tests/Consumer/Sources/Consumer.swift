@@ -4,11 +4,11 @@ import OutgoingMessages
 import QueueModel
 import SyncClient
 
-/// Two devices of one person, as an app would have them: `Consumer SERVER CODE CODE DIRECTORY`.
+/// Two devices of one user, as an app would have them: `Consumer SERVER CODE CODE DIRECTORY`.
 ///
 /// It exits with 0 if the phone sent a message, the laptop ran it, the phone answered the agent's
-/// question, a file got from one to the other, a sync in the background brought the rest, and a
-/// message was delivered to the app's own server.
+/// question, a file was transferred, a sync in the background fetched the rest, and a message was
+/// delivered to the app's own server.
 @main struct Consumer {
   let laptop: QueueClient
   let phone: QueueClient
@@ -128,8 +128,7 @@ import SyncClient
     }
   }
 
-  /// A message that Cospool does not carry: the app sends it, and the queue keeps it until it is
-  /// confirmed.
+  /// A message outside Cospool: the app sends it, and the queue keeps it until it is confirmed.
   private func toAServerOfItsOwn(_ directory: String) async throws {
     let queue = try await OutgoingMessageQueue.open(
       directory: directory, logger: Logger(label: "outgoing"))
@@ -168,7 +167,7 @@ import SyncClient
   }
 }
 
-/// A server that takes every message at once.
+/// A server that accepts every message at once.
 final class OwnTransport: MessageQueueDelegate {
   func messageQueue(
     _ queue: OutgoingMessageQueue, shouldSend delivery: OutgoingDelivery

@@ -9,21 +9,22 @@ struct ACPAgent: Agent {
   /// The program and its arguments.
   var words: [String]
   var timeoutSeconds: Int?
-  /// Asks people for what it asks.
+  /// Passes its requests on to users.
   var ask: OpencodeAgent.Asker
-  /// How long it may take to begin a conversation: some programs fetch themselves first.
+  /// The time limit for beginning a conversation: some programs download themselves first.
   var openingLimit = Duration.seconds(120)
-  /// How long a turn that is to stop may take to say so.
+  /// How long a turn that must stop may take to report its end.
   var cancelGrace = Duration.milliseconds(LeaseTimes.stopGraceMilliseconds / 2)
-  /// How long its process may take to end when its input has ended.
+  /// How long its process may take to end after its input has ended.
   var exitGrace = Duration.seconds(2)
-  /// Between SIGTERM and SIGKILL: with `cancelGrace` what a lease allows.
+  /// The time between SIGTERM and SIGKILL: together with `cancelGrace`, the time that a lease
+  /// allows.
   var stopGrace = Duration.milliseconds(LeaseTimes.stopGraceMilliseconds / 2)
 
-  /// Bytes of pictures that go with one prompt.
+  /// The maximum bytes of pictures with one prompt.
   static let picturesBytesMax = 16 << 20
 
-  /// - Throws: where no command is set, or it cannot be read.
+  /// - Throws: if no command is set, or it cannot be read.
   init(
     command: String?, timeoutSeconds: Int?, ask: @escaping OpencodeAgent.Asker
   ) throws(CommandLineFault) {
@@ -56,7 +57,7 @@ struct ACPAgent: Agent {
     let running = Task { await process(link).run(turn) { link.processNoted($0) } }
     let driving = Task {
       await link.drive(turn.session, ask)
-      // It is over: a program that does not end with its input is ended.
+      // The turn has ended: a program that does not end with its input is killed.
       try? await Task.sleep(for: exitGrace)
       running.cancel()
     }
@@ -92,7 +93,7 @@ struct ACPAgent: Agent {
 
   // MARK: - The prompt
 
-  /// - Throws: where a file cannot be read.
+  /// - Throws: if a file cannot be read.
   private static func begin(_ turn: AgentTurn) throws -> ACPTurn {
     let files = turn.files?.files ?? []
     let text: JSONTree = ["type": "text", "text": .string(turn.prompt)]

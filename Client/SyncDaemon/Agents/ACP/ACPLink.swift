@@ -4,8 +4,8 @@ import QueueModel
 import Synchronization
 import SystemPackage
 
-/// The two directions between a turn and its agent's process. What the agent writes is read on the
-/// thread of its pipes; what goes to it is written by `drive`, which waits while it does not read.
+/// The two directions between a turn and its agent's process. The agent's output is read on the
+/// thread of its pipes. `drive` writes its input, and waits while the agent does not read.
 final class ACPLink: Sendable {
   /// Hands output to its link.
   struct Output: AgentOutputReader {
@@ -39,9 +39,9 @@ final class ACPLink: Sendable {
     case withdraw(String)
   }
 
-  /// Errands that may wait: an agent that asks on and reads no answers is ended.
+  /// The maximum number of waiting steps: an agent that keeps asking and reads no answers is ended.
   private static let waitingMax = 1_000
-  /// Between two tries to write to an agent that does not read.
+  /// The time between two attempts to write to an agent that does not read.
   private static let period = Duration.milliseconds(5)
 
   private let state: Mutex<State>
@@ -51,7 +51,7 @@ final class ACPLink: Sendable {
   private let report: @Sendable (TurnEvent) -> Void
   private let journal: @Sendable () throws -> Void
 
-  /// - Parameter journal: is called before the prompt goes to the agent.
+  /// - Parameter journal: called before the prompt is sent to the agent.
   /// - Throws: the system's error if it has no descriptor left.
   init(
     _ conversation: ACPConversation, report: @escaping @Sendable (TurnEvent) -> Void,
@@ -70,7 +70,7 @@ final class ACPLink: Sendable {
 
   deinit { state.withLock { try? $0.reader?.close() } }
 
-  /// The agent's end. Whoever takes it closes it.
+  /// The agent's end. The code that takes it closes it.
   func takeReader() throws -> FileDescriptor {
     try state.withLock { state in
       guard let reader = state.reader else { throw CancellationError() }
@@ -79,9 +79,9 @@ final class ACPLink: Sendable {
     }
   }
 
-  // MARK: - What happens
+  // MARK: - Events
 
-  /// Tells the conversation something, and does what it wants in order.
+  /// Passes an event to the conversation, and carries out its steps in order.
   private func with(_ tell: (inout ACPConversation) -> [ACPStep]) {
     state.withLock { state in
       for step in tell(&state.conversation) { perform(step, &state) }
@@ -116,7 +116,8 @@ final class ACPLink: Sendable {
     errand.finish()
   }
 
-  /// What its process writes to standard error. The turn begins with the prompt, not with the process.
+  /// The output of its process on standard error. The turn begins with the prompt, not with the
+  /// process.
   func processNoted(_ event: TurnEvent) {
     if case .wrote = event { report(event) }
   }
@@ -132,7 +133,7 @@ final class ACPLink: Sendable {
 
   func processEnded() { errand.finish() }
 
-  /// Why a turn ended whose process did; nil where it ended otherwise.
+  /// Why a turn whose process ended has ended; nil if it ended for another reason.
   private var closing: String? {
     switch state.withLock({ $0.end }) {
     case .notSent(let reason), .died(let reason): reason
@@ -142,7 +143,7 @@ final class ACPLink: Sendable {
 
   /// How the turn ended.
   ///
-  /// - Parameter process: what its process says of it.
+  /// - Parameter process: the end of its process.
   func result(_ process: TurnResult, attempt: UInt16) -> TurnResult {
     let (end, isSent) = state.withLock { ($0.end, $0.isSent) }
     if !isSent, let end {
@@ -160,7 +161,7 @@ final class ACPLink: Sendable {
     case .verdict(.tryLater(let reason, let until)):
       return .tryingLater(until: until, reason: reason, attempt: attempt)
     case .cancelled: return .failed("The agent says that its turn was cancelled.")
-    // The process may add its last words.
+    // The process may still add its last output.
     case .notSent(let reason): return .notStarted(longer(process, reason))
     case .died(let reason): return .died(longer(process, reason))
     case nil:
@@ -173,11 +174,11 @@ final class ACPLink: Sendable {
     process.detail.hasPrefix(reason) ? process.detail : reason
   }
 
-  // MARK: - What goes to the agent
+  // MARK: - Input of the agent
 
-  /// Carries out the errands until the turn is over, and ends the agent's input.
+  /// Carries out the steps until the turn has ended, and closes the agent's input.
   func drive(_ session: SessionID, _ ask: @escaping OpencodeAgent.Asker) async {
-    // Nothing is to be done about one that does not close.
+    // A descriptor that cannot be closed is left.
     defer { try? writer.close() }
     await withTaskGroup(of: Void.self) { group in
       var asking: [String: AsyncStream<Void>.Continuation] = [:]
@@ -199,7 +200,7 @@ final class ACPLink: Sendable {
     }
   }
 
-  /// nil where it was withdrawn.
+  /// nil if it was withdrawn.
   private func decided(
     _ request: ACPRequest, _ reason: String?, _ session: SessionID,
     _ ask: @escaping OpencodeAgent.Asker, until ends: AsyncStream<Void>
@@ -241,7 +242,7 @@ final class ACPLink: Sendable {
           (try? await Task.sleep(for: ACPLink.period)) != nil
         else { return }
       } catch {
-        // Its input is closed: its process ends, and says how.
+        // Its input is closed: its process ends, and its exit shows the result.
         if isPrompt, left.count == bytes.count { state.withLock { $0.isSent = false } }
         return
       }
@@ -250,7 +251,7 @@ final class ACPLink: Sendable {
 }
 
 extension ACPAnswer {
-  /// Without an answer there is no yes: the agent has no prompt of its own.
+  /// Without an answer, there is no permission: the agent has no prompt of its own.
   fileprivate init(_ answer: AskAnswer?) {
     self =
       switch answer?.ending {

@@ -15,13 +15,13 @@ struct HTTPCall: Sendable {
   var authorization: String?
 
   enum Failure: Error, Equatable, CustomStringConvertible {
-    /// No program listens there: nothing was sent.
+    /// No program listens there, so nothing was sent.
     case notConnected(String)
     /// The connection broke, or the answer was not HTTP; the request may have arrived.
     case broken(String)
     case status(Int)
     case tooLarge
-    /// It took the connection and did not answer in time.
+    /// It accepted the connection and did not answer in time.
     case silent(Duration)
 
     /// Whether the request certainly did not arrive.
@@ -29,7 +29,7 @@ struct HTTPCall: Sendable {
 
     var description: String {
       switch self {
-      case .notConnected: "nobody listens there"
+      case .notConnected: "no program listens there"
       case .broken(let how): how
       case .status(let code): "it answered with status \(code)"
       case .silent(let limit): "it did not answer within \(limit)"
@@ -55,7 +55,7 @@ struct HTTPCall: Sendable {
     return bytes
   }
 
-  /// Hands the answer out as it comes.
+  /// Passes the answer on as it arrives.
   func pieces(_ receive: ([UInt8]) throws -> Void) async throws {
     let channel: Channel
     do {

@@ -57,7 +57,7 @@ extension OpencodeAgent {
     case .denied: response = "reject"
     default: return
     }
-    // As with conversations: a name that is not one of its ids is not sent.
+    // As for conversations, a name that is not one of its ids is not sent.
     guard
       (id + conversation).allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") })
     else { return }

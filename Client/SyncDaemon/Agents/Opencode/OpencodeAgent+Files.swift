@@ -6,11 +6,11 @@ import QueueModel
 /// Files of messages: pictures and PDFs are sent with the prompt, as opencode keeps them in its
 /// conversation. Other files are named by their paths if its server can read them.
 extension OpencodeAgent {
-  /// Bytes of files that go with one prompt: the list of messages, which holds them, must stay
-  /// readable.
+  /// The maximum bytes of files with one prompt: the list of messages, which contains them, must
+  /// stay readable.
   static let filesBytesMax = 16 << 20
 
-  /// More than a prompt may bring along.
+  /// More than a prompt may include.
   struct FilesFault: Error, CustomStringConvertible {
     var bytes: Int
 

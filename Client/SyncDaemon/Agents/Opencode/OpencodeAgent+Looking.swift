@@ -47,10 +47,10 @@ extension OpencodeAgent {
       // A cancelled sleep ends the loop.
       try? await Task.sleep(for: pollPeriod)
     }
-    return .died("opencode does not answer any more")
+    return .died("opencode no longer answers")
   }
 
-  /// Looks at the list now and then during the wait for an answer.
+  /// Checks the list from time to time during the wait for an answer.
   ///
   /// - Returns: nil if the turn ended before.
   func watched(
@@ -69,7 +69,8 @@ extension OpencodeAgent {
           wasEnded = false
           continue
         }
-        // Between two rounds of tools it looks as at the end; and an answer may be on its way.
+        // Between two rounds of tools, the list looks the same as at the end, and an answer may be
+        // on its way.
         if wasEnded { return result }
         wasEnded = true
       } catch HTTPCall.Failure.tooLarge {
@@ -79,7 +80,7 @@ extension OpencodeAgent {
         silent += 1
       }
     }
-    return .died("opencode does not answer any more")
+    return .died("opencode no longer answers")
   }
 
   func result(_ verdict: AgentVerdict, of turn: AgentTurn) -> TurnResult {

@@ -5,8 +5,8 @@ import NIOHTTP1
 import QueueModel
 import Synchronization
 
-/// opencode's server (`opencode serve`) as an agent: a prompt is a request, and its answer says how
-/// the turn ended. The event stream beside it gives busy signals alone.
+/// opencode's server (`opencode serve`) as an agent: a prompt is a request, and its answer shows
+/// how the turn ended. The event stream beside it gives only busy signals.
 struct OpencodeAgent: Agent {
   var host: String
   var port: Int
@@ -15,24 +15,24 @@ struct OpencodeAgent: Agent {
   var authorization: String?
   /// Shows opencode's permission requests to users; nil leaves them at opencode's own prompt.
   var ask: Asker?
-  /// The pause between two looks at a turn whose answer was lost.
+  /// The pause between two checks of a turn whose answer was lost.
   var pollPeriod = Duration.seconds(2)
-  /// The wait before the first look at a turn that has not answered; it doubles with each look.
+  /// The wait before the first check of a turn that has not answered; it doubles with each check.
   var watchPeriod = Duration.seconds(10)
 
   /// The default address of the server.
   static let addressDefault = "http://127.0.0.1:4096"
-  /// Looks at a turn without the server's answering before it counts as lost.
+  /// The number of unanswered checks after which a turn counts as lost.
   static let pollsMax = 30
   /// How long a turn waits for the event stream before it begins without it.
   static let streamLimit = Duration.seconds(5)
-  /// How long a conversation may take to be opened.
+  /// The time limit for opening a conversation.
   static let openingLimit = Duration.seconds(60)
-  /// The longest pause between two looks at a turn that has not answered.
+  /// The longest pause between two checks of a turn that has not answered.
   static let watchPeriodMax = Duration.seconds(120)
-  /// How long the list of messages may take.
+  /// The time limit for the list of messages.
   static let lookLimit = Duration.seconds(20)
-  /// How long a request to stop may take.
+  /// The time limit for a request to stop.
   static let abortLimit = Duration.seconds(5)
 
   /// - Parameters:
@@ -52,10 +52,10 @@ struct OpencodeAgent: Agent {
       !host.isEmpty, url.path.isEmpty || url.path == "/"
     else {
       throw CommandLineFault(
-        reason: "\"\(text)\" is no address of opencode: cospool config set command "
+        reason: "\"\(text)\" is not an address of opencode: cospool config set command "
           + OpencodeAgent.addressDefault)
     }
-    // The brackets are the address's, not the host's.
+    // The brackets belong to the address, not to the host.
     let isBracketed = host.hasPrefix("[") && host.hasSuffix("]")
     self.host = isBracketed ? String(host.dropFirst().dropLast()) : host
     port = url.port ?? 4_096
@@ -119,7 +119,7 @@ struct OpencodeAgent: Agent {
     case over
   }
 
-  /// A turn from its conversation's opening on.
+  /// A turn, from the opening of its conversation.
   private func begin(
     _ turn: AgentTurn, _ report: @escaping @Sendable (TurnEvent) -> Void
   ) async -> TurnResult {
@@ -172,7 +172,7 @@ struct OpencodeAgent: Agent {
   /// Stops what it still does. If it cannot be reached, it continues.
   private func abort(_ conversation: String, of turn: AgentTurn) async {
     let call = call(.POST, "/session/\(conversation)/abort", "{}", of: turn)
-    // A task of its own: this one may be cancelled, and could not even send.
+    // It is a task of its own, because this one may be cancelled and could not even send.
     let sending = Task {
       try? await within(OpencodeAgent.abortLimit) { _ = try await call.answer() }
     }
@@ -253,7 +253,7 @@ struct OpencodeAgent: Agent {
     await withTaskGroup(of: TurnResult?.self) { group in
       group.addTask { await prompt(turn, conversation, known) }
       group.addTask {
-        // A connection can be dead without saying so.
+        // A connection can be dead without a sign.
         await watched(turn, conversation, known)
       }
       for await case let end? in group {
@@ -271,7 +271,7 @@ struct OpencodeAgent: Agent {
     do {
       body = try JSONTree.object(["parts": .array(parts(of: turn))]).line
     } catch let fault as FilesFault {
-      // Another try would not help.
+      // Another attempt would not help.
       return .failed("\(fault)")
     } catch {
       return .notStarted("\(error)")
@@ -295,8 +295,8 @@ struct OpencodeAgent: Agent {
     }
   }
 
-  /// Busy signals and requests until the turn ends. The stream is an extra: without it the turn goes
-  /// on, and it is opened again.
+  /// Busy signals and requests until the turn ends. The stream is optional: without it, the turn
+  /// continues, and the stream is opened again.
   private func listen(
     to conversation: String, of turn: AgentTurn, connected: @escaping @Sendable () -> Void,
     _ report: @escaping @Sendable (TurnEvent) -> Void
