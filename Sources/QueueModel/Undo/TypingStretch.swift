@@ -57,6 +57,18 @@ extension UndoHistory {
   /// The change that the open stretch belongs to.
   var openChange: UndoEntry? { openIndex.map { undoable[$0].change } }
 
+  /// The beginning of the text of the open stretch, as its label has it, if the latest change is its and a
+  /// command types behind that.
+  func openBeginning(unchangedBy command: Command) -> String? {
+    guard let place = command.typingPlace, place.offset > UndoLabel.textScalarsMax,
+      let last = undoable.last?.change, last.typing != nil, redoable.isEmpty,
+      last.label.message == place.message
+    else { return nil }
+    let text = UndoField(element: .message(place.message), part: .text)
+    guard last.steps.contains(where: { $0.field == text && !$0.isOvertaken }) else { return nil }
+    return last.label.text
+  }
+
   /// Whether a command goes on with the open stretch.
   func goesOn(with command: Command, at milliseconds: Int64) -> Bool {
     guard let index = openIndex, let message = command.typedMessage else { return false }
@@ -140,6 +152,15 @@ extension Command {
   package var typedMessage: MessageID? {
     switch self {
     case .insertText(let id, _, _), .deleteText(let id, _): id
+    default: nil
+    }
+  }
+
+  /// Where it types; nil for every other command.
+  fileprivate var typingPlace: (message: MessageID, offset: Int)? {
+    switch self {
+    case .insertText(let id, let offset, _): (id, offset)
+    case .deleteText(let id, let range): (id, range.lowerBound)
     default: nil
     }
   }

@@ -61,7 +61,9 @@ extension Workspace {
     let merged = command.mergedMessage(in: self)
     var (outcome, steps) = try performRecording(command, in: context)
     guard !outcome.operations.isEmpty else { return (outcome, changes) }
-    var entry = UndoEntry(label: labelled(label), milliseconds: context.stamp.milliseconds)
+    let known = history.openBeginning(unchangedBy: command)
+    var entry = UndoEntry(
+      label: labelled(label, beginning: known), milliseconds: context.stamp.milliseconds)
     if let merged, shownMessage(merged)?.isMerged == false { entry.label.kind = .chosen }
     entry.steps = steps
     entry.typing = typing
@@ -99,11 +101,14 @@ extension Workspace {
   }
 
   /// The label with the session and the beginning of the text of its message.
-  private func labelled(_ label: UndoLabel) -> UndoLabel {
+  ///
+  /// - Parameter beginning: nil if it is not known yet.
+  private func labelled(_ label: UndoLabel, beginning: String?) -> UndoLabel {
     var label = label
     if let message = label.message.flatMap({ messageStates[$0] }) {
       label.session = label.session ?? message.session
-      label.text = label.text ?? message.beginning
+      assert(beginning == nil || beginning == message.beginning, "the text begins as before")
+      label.text = label.text ?? beginning ?? message.beginning
     }
     return label
   }

@@ -8,34 +8,60 @@ struct ShownMessage {
   /// The addition whose content shows.
   var primary: (id: OperationID, stamp: Stamp)?
   var runState: RunState
-  /// What its letters make, put together when it is asked for; the content (`text`) may be another.
-  var letters: () -> String
-  /// What says how far its latest attempt has come.
-  var runWriter: () -> OperationID?
-  private var register: (RegisterField) -> RegisterValue?
-  private var tags: (TagField) -> [WorkspaceImage.Tag]
+  private let source: Source
+
+  /// Where the rest is read when it is asked for.
+  private enum Source {
+    case state(ElementState, MessageText?)
+    /// Of a packed session.
+    case image(WorkspaceImage.Message)
+  }
 }
 
 extension ShownMessage {
   init(_ state: MessageState) {
     let primary = state.primary
-    let element = state.element
     self.init(
       id: state.id, session: state.session, primary: primary.map { (id: $0.id, stamp: $0.stamp) },
-      runState: element.runState, letters: { primary?.text.string ?? "" },
-      runWriter: { element.registers[.run]?.writer },
-      register: { element.registers[$0]?.value }, tags: { element.tags[$0]?.tags ?? [] })
+      runState: state.element.runState, source: .state(state.element, primary?.text))
   }
 
   /// A message of a packed session.
   init(_ image: WorkspaceImage.Message, in session: SessionID) {
-    let primary = image.additions.min { ($0.stamp, $0.id) < ($1.stamp, $1.id) }
+    let primary = image.primary
     self.init(
       id: image.id, session: session, primary: primary.map { (id: $0.id, stamp: $0.stamp) },
-      runState: RunState(image.registers), letters: { primary?.text ?? "" },
-      runWriter: { image.registers.first { $0.field == .run }?.writer },
-      register: { field in image.registers.first { $0.field == field }?.value },
-      tags: { field in image.tags.first { $0.field == field }?.tags ?? [] })
+      runState: RunState(image.registers), source: .image(image))
+  }
+
+  /// What its letters make, put together when it is asked for; the content (`text`) may be another.
+  func letters() -> String {
+    switch source {
+    case .state(_, let text): text?.string ?? ""
+    case .image(let image): image.primary?.text ?? ""
+    }
+  }
+
+  /// What says how far its latest attempt has come.
+  func runWriter() -> OperationID? {
+    switch source {
+    case .state(let element, _): element.registers[.run]?.writer
+    case .image(let image): image.registers.first { $0.field == .run }?.writer
+    }
+  }
+
+  private func register(_ field: RegisterField) -> RegisterValue? {
+    switch source {
+    case .state(let element, _): element.registers[field]?.value
+    case .image(let image): image.registers.first { $0.field == field }?.value
+    }
+  }
+
+  private func tags(_ field: TagField) -> [WorkspaceImage.Tag] {
+    switch source {
+    case .state(let element, _): element.tags[field]?.tags ?? []
+    case .image(let image): image.tags.first { $0.field == field }?.tags ?? []
+    }
   }
 
   /// Whether it stands in its queue, if its session exists.
@@ -78,6 +104,13 @@ extension ShownMessage {
   private func nonEmptyText(_ field: RegisterField) -> String? {
     guard case .text(let text)? = register(field), !text.isEmpty else { return nil }
     return text
+  }
+}
+
+extension WorkspaceImage.Message {
+  /// The addition whose content shows.
+  fileprivate var primary: WorkspaceImage.Addition? {
+    additions.min { ($0.stamp, $0.id) < ($1.stamp, $1.id) }
   }
 }
 
