@@ -138,7 +138,9 @@ extension CommandAuthor {
   /// The message, if it is in its queue and the agent does not have it.
   func idleMessage(_ id: MessageID) throws(QueueError) -> MessageState {
     let message = try waitingMessage(id)
-    try checkIdle(id)
+    guard !message.element.standing.isInFlight else {
+      throw .alreadyStarted(id: id.description)
+    }
     return message
   }
 

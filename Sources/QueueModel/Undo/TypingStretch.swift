@@ -80,16 +80,21 @@ extension UndoHistory {
       && open.steps.contains { $0.field.element == .message(message) }
   }
 
-  /// A fresh change with the stretch that it goes on with: others who type along keep the changes apart, and
-  /// the stretch goes on.
-  mutating func takeTyping(over change: UndoEntry, _ changes: inout Changes) -> UndoEntry {
-    guard let index = openIndex, let open = undoable[index].change.typing, let own = change.typing
-    else { return change }
-    undoable[index].change.typing = nil
-    changes.write(undoable[index])
+  /// A fresh change with the stretch that it goes on with.
+  func goingOn(_ change: UndoEntry) -> UndoEntry {
+    guard let open = openTyping, let own = change.typing else { return change }
     var next = change
     next.typing = open.going(on: own)
     return next
+  }
+
+  /// The next change has the open stretch: others who type along keep the changes apart, and the stretch goes
+  /// on.
+  mutating func handOverTyping(_ changes: inout Changes) {
+    guard let index = openIndex else { return }
+    var change = undoable[index].change
+    change.typing = nil
+    replaceChange(at: index, with: change, &changes)
   }
 
   /// The open stretch has ended.
@@ -165,11 +170,15 @@ extension Command {
     }
   }
 
-  /// The stretch that it begins; nil if it types nothing.
-  func typing(in workspace: Workspace, _ context: CommandContext) -> TypingStretch? {
+  /// The stretch that it begins, or the part of one that it goes on with; nil if it types nothing.
+  ///
+  /// - Parameter isOpen: whether it goes on with one, which has seen the editions.
+  func typing(
+    in workspace: Workspace, _ context: CommandContext, isOpen: Bool
+  ) -> TypingStretch? {
     guard let id = typedMessage else { return nil }
     var stretch = TypingStretch(
-      seen: workspace.editionTags(of: id), connection: context.connection)
+      seen: isOpen ? [] : workspace.editionTags(of: id), connection: context.connection)
     stretch.milliseconds = context.stamp.milliseconds
     switch self {
     case .insertText(_, _, let text): stretch.scalarCount = text.unicodeScalars.count

@@ -57,7 +57,7 @@ extension Workspace {
         outcome.operations, from: before, to: self, areOfOthers: false)
       return (outcome, changes)
     }
-    let typing = command.typing(in: self, context)
+    let typing = command.typing(in: self, context, isOpen: history.openTyping != nil)
     let merged = command.mergedMessage(in: self)
     var (outcome, steps) = try performRecording(command, in: context)
     guard !outcome.operations.isEmpty else { return (outcome, changes) }
