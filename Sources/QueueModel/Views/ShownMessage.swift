@@ -151,8 +151,8 @@ extension Workspace {
     guard let cold, let place = messageStates.coldPlace(of: id),
       untouchedIndex(of: cold.keys[place.session]) != nil
     else { return messageStates[id].map(ShownMessage.init) }
-    let outline = cold.packed.outline(of: place.session)
-    return ShownMessage(outline.messages[place.message], in: outline.key)
+    return cold.packed.messages(of: place.session, at: [place.message]).first
+      .map { ShownMessage($0, in: cold.keys[place.session]) }
   }
 
   /// The live texts that were saved for a message; none if it is not known.
