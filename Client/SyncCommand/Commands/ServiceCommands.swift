@@ -127,6 +127,7 @@ struct ServiceCommands: ParsableCommand {
 
   struct Install: LocalCommand {
     static let configuration = CommandConfiguration(
+      commandName: "install",
       abstract: "Install the unit, start it, and start it at each login.",
       discussion: """
         EXAMPLES
@@ -220,6 +221,7 @@ struct ServiceCommands: ParsableCommand {
 
   struct Uninstall: LocalCommand {
     static let configuration = CommandConfiguration(
+      commandName: "uninstall",
       abstract: "Stop the service and remove its unit; the queues stay.",
       discussion: """
         EXAMPLES
@@ -274,6 +276,7 @@ struct ServiceCommands: ParsableCommand {
 
   struct Status: LocalCommand {
     static let configuration = CommandConfiguration(
+      commandName: "status",
       abstract: "Show the state of the service.",
       discussion: """
         EXAMPLES
@@ -308,6 +311,7 @@ struct ServiceCommands: ParsableCommand {
 
   struct Logs: LocalCommand {
     static let configuration = CommandConfiguration(
+      commandName: "logs",
       abstract: "Show the latest log lines of the service.",
       discussion: """
         EXAMPLES

@@ -45,6 +45,7 @@ struct WebCommands: ParsableCommand {
 
   struct Open: LocalCommand {
     static let configuration = CommandConfiguration(
+      commandName: "open",
       abstract: "Serve the page and open it, as cospool web does.",
       discussion: """
         EXAMPLES
@@ -102,6 +103,7 @@ struct WebCommands: ParsableCommand {
 
   struct Off: DaemonCommand {
     static let configuration = CommandConfiguration(
+      commandName: "off",
       abstract: "Stop serving the page; the browsers keep their keys.",
       discussion: """
         EXAMPLES
@@ -118,6 +120,7 @@ struct WebCommands: ParsableCommand {
 
   struct Status: DaemonCommand {
     static let configuration = CommandConfiguration(
+      commandName: "status",
       abstract: "Show where the page is served, and the browsers that have a key.",
       discussion: """
         EXAMPLES
@@ -135,6 +138,7 @@ struct WebCommands: ParsableCommand {
 
   struct Revoke: DaemonCommand {
     static let configuration = CommandConfiguration(
+      commandName: "revoke",
       abstract: "Revoke a browser's access.",
       discussion: """
         EXAMPLES
