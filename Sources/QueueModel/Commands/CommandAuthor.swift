@@ -23,6 +23,9 @@ struct CommandAuthor {
     recorder = context.recordsUndo ? UndoRecorder() : nil
   }
 
+  /// The state behind what was made, which the author has no more.
+  consuming func finished() -> Workspace { workspace }
+
   var stamp: Stamp { context.stamp }
 
   /// What takes everything back that was made so far.

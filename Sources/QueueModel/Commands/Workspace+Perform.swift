@@ -90,10 +90,10 @@ extension Workspace {
     var author = CommandAuthor(of: consume self, in: context)
     do {
       let result = try body(&author)
-      self = author.workspace
+      self = author.finished()
       return result
     } catch {
-      self = author.workspace
+      self = author.finished()
       throw error
     }
   }

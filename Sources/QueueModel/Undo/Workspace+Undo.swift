@@ -13,7 +13,7 @@ extension Workspace {
   ) throws(QueueError) -> (outcome: CommandOutcome, changes: UndoHistory.Changes) {
     guard context.recordsUndo, history.openTyping != nil,
       !history.goesOn(with: command, at: context.stamp.milliseconds)
-        || command.typedMessage.flatMap(shownMessage)?.textBesidesLetters != nil
+        || isTypedOver(command)
     else { return try performNext(command, in: context, history: &history) }
     let open = OpenTyping(of: history, in: self, by: context.replica)
     let ended = history.endTyping(of: &self, in: context)
@@ -32,6 +32,12 @@ extension Workspace {
     outcome.touched.formUnion(ended.outcome.touched)
     changes = ended.changes.followed(by: changes)
     return (outcome, changes)
+  }
+
+  /// Whether a command types in a message that shows another text than its letters make.
+  private func isTypedOver(_ command: Command) -> Bool {
+    guard let id = command.typedMessage else { return false }
+    return shownMessage(id)?.textBesidesLetters != nil
   }
 
   private mutating func performNext(
