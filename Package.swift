@@ -256,7 +256,7 @@ let rooms: [Room] = [
       "WireProtocol", "LocalAPI", "NetworkAddresses", "ServerCore", "SyncTestSupport", "Fuzzing",
     ]),
   test("BasicsTests", ["Basics"]),
-  test("CommandArgumentsTests", ["CommandArguments"], foreign: ["ArgumentParser"]),
+  test("CommandArgumentsTests", ["CommandArguments", "QueueOracle"], foreign: ["ArgumentParser"]),
   test("LocalAPITests", ["Basics", "LocalAPI", "QueueModel"]),
   test("AgentFormatsTests", ["AgentFormats", "QueueOracle", "SyncTestSupport"]),
   test("SequenceCRDTTests", ["SequenceCRDT", "QueueModel", "SyncTestSupport"]),

@@ -53,7 +53,8 @@ struct CommandRunner: Sendable {
   }
 
   /// Distinguishes options from texts before the parser does.
-  static let reader = ArgumentReader(Cospool.self, shared: [GlobalOptions.self])
+  static let reader = ArgumentReader(
+    Cospool.self, shared: [GlobalOptions.self], flags: ["--json"])
 
   private func run(_ command: any LocalCommand) async -> Outcome {
     do {

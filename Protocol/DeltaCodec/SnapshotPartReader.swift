@@ -89,14 +89,21 @@ struct SnapshotPartReader {
 
   /// A session's part, without the runs.
   mutating func readOutline() throws(DecodingFault) -> SnapshotOutline {
-    var outline = try readHead()
-    let messageCount = try count("messages", ofAtLeast: 3)
-    guard messageCount <= identifiers.remaining / 16 else { throw identifiers.truncated() }
-    outline.messages.reserveCapacity(messageCount)
-    for _ in 0..<messageCount { outline.messages.append(try readMessage()) }
+    let outline = try readBeginning(messagesMax: .max)
     try numbers.requireEnd("a part's numbers")
     try identifiers.requireEnd("a part's identifiers")
     try texts.requireEnd("a part's texts")
+    return outline
+  }
+
+  /// A session's part up to some of its messages, without the runs.
+  mutating func readBeginning(messagesMax: Int) throws(DecodingFault) -> SnapshotOutline {
+    var outline = try readHead()
+    let messageCount = try count("messages", ofAtLeast: 3)
+    guard messageCount <= identifiers.remaining / 16 else { throw identifiers.truncated() }
+    let wantedCount = min(messageCount, messagesMax)
+    outline.messages.reserveCapacity(wantedCount)
+    for _ in 0..<wantedCount { outline.messages.append(try readMessage()) }
     return outline
   }
 

@@ -77,7 +77,7 @@ package final class SnapshotSessions: PackedSessions {
 
   package func messages(of index: Int, at numbers: [Int]) -> [WorkspaceImage.Message] {
     read(index) { part throws(DecodingFault) in
-      let messages = try part.readOutline().messages
+      let messages = try part.readBeginning(messagesMax: (numbers.last ?? -1) + 1).messages
       return numbers.map { WorkspaceImage.Message(messages[$0], in: snapshot.bytes) }
     }
   }

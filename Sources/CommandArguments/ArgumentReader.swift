@@ -24,11 +24,19 @@ package struct ArgumentReader: Sendable {
 
   private let root: any ParsableCommand.Type
   private let shared: [any ParsableArguments.Type]
+  private let flags: Set<String>
 
-  /// - Parameter shared: options that may also come before the words of a command.
-  package init(_ root: any ParsableCommand.Type, shared: [any ParsableArguments.Type] = []) {
+  /// - Parameters:
+  ///   - shared: options that may also come before the words of a command.
+  ///   - flags: those of them without a value, by their names with dashes. A line with no other options is read
+  ///     without the parser's description of the command.
+  package init(
+    _ root: any ParsableCommand.Type, shared: [any ParsableArguments.Type] = [],
+    flags: Set<String> = []
+  ) {
     self.root = root
     self.shared = shared
+    self.flags = flags
   }
 
   /// Reads the arguments after the executable's name.
@@ -48,10 +56,11 @@ package struct ArgumentReader: Sendable {
       line.options += line.rest
       return Reading(command: line.command, arguments: line.assembled, isDashText: false)
     }
-    let isPlain = line.rest.allSatisfy { !$0.hasPrefix("-") || $0 == "-" }
-    // A group of commands has only the shared options.
-    let isGroup = !line.command.configuration.subcommands.isEmpty
-    if !isPlain { line.table = OptionTable(of: isGroup ? shared : shared + [line.command]) }
+    if !isPlain(line.rest) {
+      // A group of commands has only the shared options.
+      let isGroup = !line.command.configuration.subcommands.isEmpty
+      line.table = OptionTable(of: isGroup ? shared : shared + [line.command])
+    }
     while !line.rest.isEmpty { try line.take() }
     line.settle()
     return Reading(
@@ -59,15 +68,24 @@ package struct ArgumentReader: Sendable {
       isDashText: line.textsBehindTerminator.contains("-"))
   }
 
+  /// Whether no arguments begin with a dash, except the known flags.
+  private func isPlain(_ arguments: some Sequence<String>) -> Bool {
+    arguments.allSatisfy { !$0.hasPrefix("-") || $0 == "-" || flags.contains($0) }
+  }
+
   /// The words that name the command, with the options before the last of them.
   private func words(_ arguments: [String]) throws(ArgumentFault) -> Line {
     var line = Line(root: root, command: root, rest: arguments[...])
+    line.table = OptionTable(flags: flags)
     // Read on until the first argument that is neither a word nor a shared option, then go back to
     // after the last word.
     var ahead = line
     while let argument = ahead.rest.first {
       if argument.hasPrefix("-") {
-        if ahead.table.isEmpty { ahead.table = OptionTable(of: shared) }
+        if !ahead.hasSharedOptions, !flags.contains(argument) {
+          ahead.table = OptionTable(of: shared)
+          ahead.hasSharedOptions = true
+        }
         guard ahead.table.takesValue(argument) != nil || ahead.table.holdsValue(argument) else {
           break
         }
@@ -96,7 +114,8 @@ private struct Line {
   var root: any ParsableCommand.Type
   var command: any ParsableCommand.Type
   var rest: ArraySlice<String>
-  var table = OptionTable(of: [])
+  var table = OptionTable(flags: [])
+  var hasSharedOptions = false
   var words: [String] = []
   var options: [String] = []
   var texts: [String] = []

@@ -17,6 +17,11 @@ struct OptionTable: Sendable {
   /// The names that commands give to an argument that is a text.
   private static let textNames: Set<JSONValue> = ["text", "words", "value", "name"]
 
+  /// A table of options without values.
+  init(flags: Set<String>) {
+    for flag in flags { takesValue[flag] = false }
+  }
+
   /// - Complexity: O(options of the types and of commands below them).
   init(of types: [any ParsableArguments.Type]) {
     for type in types {
@@ -44,8 +49,6 @@ struct OptionTable: Sendable {
       takesValue[written] = argument["kind"] == "option"
     }
   }
-
-  var isEmpty: Bool { takesValue.isEmpty }
 
   /// Whether a value follows the option of this name; nil if there is no such option.
   func takesValue(_ name: some StringProtocol) -> Bool? { takesValue[String(name)] }

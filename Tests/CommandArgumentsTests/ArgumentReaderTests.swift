@@ -1,4 +1,5 @@
 import ArgumentParser
+import QueueOracle
 import Testing
 
 @testable import CommandArguments
@@ -123,6 +124,34 @@ private struct Root: ParsableCommand {
       let fault = #expect(throws: ArgumentFault.self, "\(arguments)") { try Self.read(arguments) }
       #expect(fault?.message.contains(words) == true, "\(arguments): \(fault?.message ?? "")")
       #expect(fault?.text.contains("\nUsage: root") == true)
+    }
+  }
+
+  /// Known flags spare the parser's description of the command, and change nothing else.
+  @Test(arguments: UInt64(7_301)..<7_321)
+  func aKnownFlagIsReadAsTheDescriptionHasIt(seed: UInt64) {
+    var generator = SeededGenerator(seed: seed)
+    let pieces = [
+      "say", "edit", "group", "look", "install", "--json", "--json", "--json=x", "--json x",
+      "--data", "--data=d", "d", "-s", "--urgent", "--", "-", "- x", "-h", "--help", "help",
+      "--nope", "-1", "text",
+    ]
+    let shared: [any ParsableArguments.Type] = [Data.self]
+    let described = ArgumentReader(Root.self, shared: shared)
+    let quick = ArgumentReader(Root.self, shared: shared, flags: ["--json"])
+    func result(_ reader: ArgumentReader, _ line: [String]) -> String {
+      do {
+        let reading = try reader.read(line)
+        return "\(reading.command) \(reading.arguments) \(reading.isDashText)"
+      } catch {
+        return error.text
+      }
+    }
+    for _ in 0..<100 {
+      let line = (0..<Int.random(in: 0...5, using: &generator)).map { _ in
+        pieces.randomElement(using: &generator) ?? ""
+      }
+      #expect(result(quick, line) == result(described, line), "seed \(seed): \(line)")
     }
   }
 

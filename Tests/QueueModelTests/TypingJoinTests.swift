@@ -79,6 +79,37 @@ struct TypingJoinTests {
       of: text, first.content, in: start..<end, old: String(String.UnicodeScalarView(shown)))
   }
 
+  /// A letter far behind the beginning keeps the label, unless another device changed the beginning.
+  @Test(arguments: TestSeeds.list(standard: 10, from: 4_971))
+  func aLabelHasTheBeginningOfTheText(seed: UInt64) throws {
+    var generator = SeededGenerator(seed: seed)
+    var (device, other, checked) = (TestDevice(1), TestDevice(2), 0)
+    try device.perform(
+      .send(String(repeating: "begins so. ", count: 12), as: 1, in: "s"))
+    for step in 0..<150 {
+      if generator.chance(10), device.history.undoCount > 1 { _ = try? device.perform(.undo) }
+      if generator.chance(10) { try device.restart() }
+      if generator.chance(15) {
+        _ = try other.merge(device.made)
+        try other.perform(.insertText(TypingJoinTests.id, at: generator.below(40), text: "o"))
+        _ = try device.merge(other.made)
+      }
+      let count = try #require(content(device)).sequence.visibleCount
+      let place = generator.chance(70) ? min(61 + generator.below(20), count) : generator.below(40)
+      let command: Command =
+        generator.chance(75)
+        ? .insertText(TypingJoinTests.id, at: place, text: generator.pick(["a", "é", "\n"]) ?? "a")
+        : .deleteText(TypingJoinTests.id, place..<min(place + 1, count))
+      guard let outcome = try? device.perform(command), !outcome.operations.isEmpty else {
+        continue
+      }
+      let beginning = device.workspace.messageStates[TypingJoinTests.id]?.beginning
+      #expect(device.history.undoLabel?.text == beginning, "seed \(seed) step \(step)")
+      checked += 1
+    }
+    #expect(checked > 75, "seed \(seed)")
+  }
+
   /// A label has the first line of a text, whatever the line ends are.
   @Test(arguments: TestSeeds.list(standard: 10, from: 4_951))
   func aLabelHasTheFirstLine(seed: UInt64) throws {

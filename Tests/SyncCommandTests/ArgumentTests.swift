@@ -51,6 +51,20 @@ import Testing
     }
   }
 
+  /// A name that is derived from the type has Swift's runtime search all conformances of the program, for each
+  /// command of each line.
+  @Test func everyCommandSaysItsName() {
+    var commands: [any ParsableCommand.Type] = [Cospool.self]
+    var index = 0
+    while index < commands.count {
+      let configuration = commands[index].configuration
+      #expect(configuration.commandName != nil, "\(commands[index])")
+      commands += configuration.subcommands
+      index += 1
+    }
+    #expect(commands.count > 100)
+  }
+
   /// Other devices, and later the device itself, do not know which folder `.` was.
   @Test func aProjectNamedFromThisFolderIsAbsolute() throws {
     let here = FileManager.default.currentDirectoryPath

@@ -28,6 +28,7 @@ struct ConfigCommands: ParsableCommand {
 
   struct List: DaemonCommand {
     static let configuration = CommandConfiguration(
+      commandName: "list",
       abstract: "List every setting: values in effect, and their sources.",
       discussion: """
         EXAMPLES
@@ -45,6 +46,7 @@ struct ConfigCommands: ParsableCommand {
 
   struct Get: DaemonCommand {
     static let configuration = CommandConfiguration(
+      commandName: "get",
       abstract: "Show the value of a setting.",
       discussion: """
         EXAMPLES
@@ -64,6 +66,7 @@ struct ConfigCommands: ParsableCommand {
 
   struct Set: DaemonCommand {
     static let configuration = CommandConfiguration(
+      commandName: "set",
       abstract: "Set a setting in config.json.",
       discussion: """
         EXAMPLES
@@ -87,6 +90,7 @@ struct ConfigCommands: ParsableCommand {
 
   struct Unset: DaemonCommand {
     static let configuration = CommandConfiguration(
+      commandName: "unset",
       abstract: "Remove a setting from config.json.",
       discussion: """
         EXAMPLES
@@ -108,6 +112,7 @@ struct ConfigCommands: ParsableCommand {
 
   struct Check: DaemonCommand {
     static let configuration = CommandConfiguration(
+      commandName: "check",
       abstract: "Check config.json, or another settings file, for errors.",
       discussion: """
         EXAMPLES
@@ -146,6 +151,7 @@ struct ConfigCommands: ParsableCommand {
 
   struct Reload: DaemonCommand {
     static let configuration = CommandConfiguration(
+      commandName: "reload",
       abstract: "Make the daemon read config.json again.",
       discussion: """
         EXAMPLES

@@ -170,6 +170,7 @@ struct SyncCommands: ParsableCommand {
 
   struct On: DaemonCommand {
     static let configuration = CommandConfiguration(
+      commandName: "on",
       abstract: "Turn sync on; stays on after a restart.",
       discussion: """
         EXAMPLES
@@ -186,6 +187,7 @@ struct SyncCommands: ParsableCommand {
 
   struct Off: DaemonCommand {
     static let configuration = CommandConfiguration(
+      commandName: "off",
       abstract: "Turn sync off; stays off after a restart.",
       discussion: """
         EXAMPLES
@@ -202,6 +204,7 @@ struct SyncCommands: ParsableCommand {
 
   struct Now: DaemonCommand {
     static let configuration = CommandConfiguration(
+      commandName: "now",
       abstract: "Connect now instead of waiting for the next attempt.",
       discussion: """
         EXAMPLES
@@ -219,6 +222,7 @@ struct SyncCommands: ParsableCommand {
 
   struct Wait: DaemonCommand {
     static let configuration = CommandConfiguration(
+      commandName: "wait",
       abstract: "Wait until this device and the server have the same changes.",
       discussion: """
         EXAMPLES

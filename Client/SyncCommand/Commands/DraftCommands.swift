@@ -22,6 +22,7 @@ struct DraftCommands: ParsableCommand {
 
   struct List: DaemonCommand {
     static let configuration = CommandConfiguration(
+      commandName: "list",
       abstract: "List all drafts.",
       discussion: """
         EXAMPLES
@@ -38,6 +39,7 @@ struct DraftCommands: ParsableCommand {
 
   struct Show: SessionCommand {
     static let configuration = CommandConfiguration(
+      commandName: "show",
       abstract: "Show a session's draft.",
       discussion: """
         EXAMPLES
@@ -57,6 +59,7 @@ struct DraftCommands: ParsableCommand {
 
   struct Set: SessionCommand {
     static let configuration = CommandConfiguration(
+      commandName: "set",
       abstract: "Save a text as a session's draft.",
       discussion: """
         EXAMPLES
@@ -80,6 +83,7 @@ struct DraftCommands: ParsableCommand {
 
   struct Clear: SessionCommand {
     static let configuration = CommandConfiguration(
+      commandName: "clear",
       abstract: "Remove a session's draft.",
       discussion: """
         EXAMPLES
@@ -97,6 +101,7 @@ struct DraftCommands: ParsableCommand {
 
   struct Send: SessionCommand {
     static let configuration = CommandConfiguration(
+      commandName: "send",
       abstract: "Queue a session's draft.",
       discussion: """
         EXAMPLES

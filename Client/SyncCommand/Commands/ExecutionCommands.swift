@@ -6,6 +6,7 @@ import QueueModel
 extension SessionCommands {
   struct Host: SessionNaming {
     static let configuration = CommandConfiguration(
+      commandName: "host",
       abstract: "Choose the device that runs a session.",
       discussion: """
         EXAMPLES
@@ -167,6 +168,7 @@ extension SessionCommands {
 extension QueueCommands {
   struct Retry: DaemonCommand {
     static let configuration = CommandConfiguration(
+      commandName: "retry",
       abstract: "Run a failed message again, from any device.",
       discussion: """
         EXAMPLES
@@ -189,6 +191,7 @@ extension QueueCommands {
 
   struct Start: DaemonCommand {
     static let configuration = CommandConfiguration(
+      commandName: "start",
       abstract: "Start a message now that waits for a time, from any device.",
       discussion: """
         EXAMPLES
@@ -212,6 +215,7 @@ extension QueueCommands {
 
   struct Later: DaemonCommand {
     static let configuration = CommandConfiguration(
+      commandName: "later",
       abstract: "Let a message wait for a time, from any device.",
       discussion: """
         EXAMPLES
@@ -244,6 +248,7 @@ extension QueueCommands {
 
   struct Skip: DaemonCommand {
     static let configuration = CommandConfiguration(
+      commandName: "skip",
       abstract: "Skip a failed message, from any device.",
       discussion: """
         EXAMPLES
@@ -264,6 +269,7 @@ extension QueueCommands {
 
   struct Stop: SessionCommand {
     static let configuration = CommandConfiguration(
+      commandName: "stop",
       abstract: "Stop a session's agent, from any device.",
       discussion: """
         EXAMPLES
@@ -292,6 +298,7 @@ extension QueueCommands {
 
   struct Hold: DaemonCommand {
     static let configuration = CommandConfiguration(
+      commandName: "hold",
       abstract: "Keep a message from starting while you edit it.",
       discussion: """
         EXAMPLES

@@ -22,6 +22,7 @@ struct NotificationCommands: ParsableCommand {
 
   struct List: WatchableCommand {
     static let configuration = CommandConfiguration(
+      commandName: "list",
       abstract: "List notifications that are neither dismissed nor settled.",
       discussion: """
         EXAMPLES
@@ -41,6 +42,7 @@ struct NotificationCommands: ParsableCommand {
 
   struct Dismiss: DaemonCommand {
     static let configuration = CommandConfiguration(
+      commandName: "dismiss",
       abstract: "Dismiss notifications on this device.",
       discussion: """
         EXAMPLES
@@ -63,6 +65,7 @@ struct NotificationCommands: ParsableCommand {
 
   struct Visible: DaemonCommand {
     static let configuration = CommandConfiguration(
+      commandName: "visible",
       abstract: "Report that you look at this device, so that nothing is pushed to it.",
       discussion: """
         EXAMPLES

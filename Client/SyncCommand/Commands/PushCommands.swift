@@ -31,6 +31,7 @@ struct PushCommands: ParsableCommand {
 
   struct List: PushAddressesCommand {
     static let configuration = CommandConfiguration(
+      commandName: "list",
       abstract: "List the addresses, without secrets, and whether they work.",
       discussion: """
         EXAMPLES
@@ -45,6 +46,7 @@ struct PushCommands: ParsableCommand {
 
   struct Test: DaemonCommand {
     static let configuration = CommandConfiguration(
+      commandName: "test",
       abstract: "Send a test push now, and show the result.",
       discussion: """
         EXAMPLES
@@ -64,6 +66,7 @@ struct PushCommands: ParsableCommand {
 
   struct Remove: PushAddressesCommand {
     static let configuration = CommandConfiguration(
+      commandName: "remove",
       abstract: "Stop pushing to an address.",
       discussion: """
         EXAMPLES
@@ -79,6 +82,7 @@ struct PushCommands: ParsableCommand {
 
   struct Add: ParsableCommand {
     static let configuration = CommandConfiguration(
+      commandName: "add",
       abstract: "Start pushing to an address.",
       discussion: """
         EXAMPLES

@@ -13,6 +13,7 @@ import QueueModel
 extension QueueCommands {
   struct Attach: DaemonCommand {
     static let configuration = CommandConfiguration(
+      commandName: "attach",
       abstract: "Attach a file to a message; at most 10 MiB.",
       discussion: """
         EXAMPLES
@@ -40,6 +41,7 @@ extension QueueCommands {
 
   struct Detach: DaemonCommand {
     static let configuration = CommandConfiguration(
+      commandName: "detach",
       abstract: "Remove a file from a message.",
       discussion: """
         EXAMPLES
@@ -61,6 +63,7 @@ extension QueueCommands {
 
   struct Files: DaemonCommand {
     static let configuration = CommandConfiguration(
+      commandName: "files",
       abstract: "List the files of a message.",
       discussion: """
         EXAMPLES
@@ -81,6 +84,7 @@ extension QueueCommands {
 
   struct Fetch: DaemonCommand {
     static let configuration = CommandConfiguration(
+      commandName: "fetch",
       abstract: "Save a file of a message; fetch it from the server if needed.",
       discussion: """
         EXAMPLES
@@ -133,6 +137,7 @@ extension QueueCommands {
 
   struct Export: SessionCommand, DocumentCommand {
     static let configuration = CommandConfiguration(
+      commandName: "export",
       abstract: "Export a session's queue as queue-SESSION.json, with its images.",
       discussion: """
         EXAMPLES
@@ -155,6 +160,7 @@ extension QueueCommands {
 
   struct Import: DaemonCommand {
     static let configuration = CommandConfiguration(
+      commandName: "import",
       abstract: "Import the messages of a queue file: the versioned object or the bare list.",
       discussion: """
         EXAMPLES

@@ -6,6 +6,7 @@ import QueueModel
 extension QueueCommands {
   struct Resolve: DaemonCommand {
     static let configuration = CommandConfiguration(
+      commandName: "resolve",
       abstract: "Choose the text of a message that was edited in two places.",
       discussion: """
         EXAMPLES

@@ -40,6 +40,7 @@ struct QueueCommands: ParsableCommand {
 
   struct List: WatchableCommand, SessionNaming {
     static let configuration = CommandConfiguration(
+      commandName: "list",
       abstract: "List the waiting prompts, in order. Default: of all sessions.",
       discussion: """
         EXAMPLES
@@ -88,6 +89,7 @@ struct QueueCommands: ParsableCommand {
 
   struct Show: DaemonCommand {
     static let configuration = CommandConfiguration(
+      commandName: "show",
       abstract: "Show one message in full.",
       discussion: """
         EXAMPLES
@@ -108,6 +110,7 @@ struct QueueCommands: ParsableCommand {
 
   struct Edit: EditorCommand {
     static let configuration = CommandConfiguration(
+      commandName: "edit",
       abstract: "Change the text of a message.",
       discussion: """
         EXAMPLES
@@ -164,6 +167,7 @@ struct QueueCommands: ParsableCommand {
 
   struct Move: DaemonCommand {
     static let configuration = CommandConfiguration(
+      commandName: "move",
       abstract: "Move messages to another position.",
       discussion: """
         EXAMPLES
@@ -207,6 +211,7 @@ struct QueueCommands: ParsableCommand {
 
   struct Cancel: WithdrawingCommand {
     static let configuration = CommandConfiguration(
+      commandName: "cancel",
       abstract: "Cancel messages; cospool queue restore brings them back.",
       discussion: """
         EXAMPLES
@@ -229,6 +234,7 @@ struct QueueCommands: ParsableCommand {
 
   struct Restore: DaemonCommand {
     static let configuration = CommandConfiguration(
+      commandName: "restore",
       abstract: "Restore a cancelled message.",
       discussion: """
         EXAMPLES
@@ -249,6 +255,7 @@ struct QueueCommands: ParsableCommand {
 
   struct Clear: WithdrawingCommand, SessionCommand {
     static let configuration = CommandConfiguration(
+      commandName: "clear",
       abstract: "Cancel all messages of a session.",
       discussion: """
         EXAMPLES
@@ -298,6 +305,7 @@ struct QueueCommands: ParsableCommand {
 
   struct Pause: SessionCommand {
     static let configuration = CommandConfiguration(
+      commandName: "pause",
       abstract: "Pause a session's queue until you resume it.",
       discussion: """
         EXAMPLES
@@ -322,6 +330,7 @@ struct QueueCommands: ParsableCommand {
 
   struct Resume: SessionCommand {
     static let configuration = CommandConfiguration(
+      commandName: "resume",
       abstract: "Resume a session's queue.",
       discussion: """
         EXAMPLES

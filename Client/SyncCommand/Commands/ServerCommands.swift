@@ -17,6 +17,7 @@ struct ServerCommands: ParsableCommand {
 
   struct Move: DaemonCommand {
     static let configuration = CommandConfiguration(
+      commandName: "move",
       abstract: "Set the new address of this device's server.",
       discussion: """
         EXAMPLES

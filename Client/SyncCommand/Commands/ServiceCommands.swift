@@ -126,6 +126,7 @@ struct ServiceCommands: ParsableCommand {
 
   struct Install: LocalCommand {
     static let configuration = CommandConfiguration(
+      commandName: "install",
       abstract: "Install the unit, start it, and start it at each login.",
       discussion: """
         EXAMPLES
@@ -219,6 +220,7 @@ struct ServiceCommands: ParsableCommand {
 
   struct Uninstall: LocalCommand {
     static let configuration = CommandConfiguration(
+      commandName: "uninstall",
       abstract: "Stop the service and remove its unit; the queues stay.",
       discussion: """
         EXAMPLES
@@ -273,6 +275,7 @@ struct ServiceCommands: ParsableCommand {
 
   struct Status: LocalCommand {
     static let configuration = CommandConfiguration(
+      commandName: "status",
       abstract: "Show the state of the service.",
       discussion: """
         EXAMPLES
@@ -307,6 +310,7 @@ struct ServiceCommands: ParsableCommand {
 
   struct Logs: LocalCommand {
     static let configuration = CommandConfiguration(
+      commandName: "logs",
       abstract: "Show the latest log lines of the service.",
       discussion: """
         EXAMPLES

@@ -23,6 +23,7 @@ struct SessionCommands: ParsableCommand {
 
   struct List: DaemonCommand {
     static let configuration = CommandConfiguration(
+      commandName: "list",
       abstract: "List all sessions, with their devices and states.",
       discussion: """
         EXAMPLES
@@ -40,6 +41,7 @@ struct SessionCommands: ParsableCommand {
 
   struct Add: DaemonCommand {
     static let configuration = CommandConfiguration(
+      commandName: "add",
       abstract: "Add a session; a deleted one comes back empty.",
       discussion: """
         EXAMPLES
@@ -64,6 +66,7 @@ struct SessionCommands: ParsableCommand {
 
   struct Rename: SessionNaming {
     static let configuration = CommandConfiguration(
+      commandName: "rename",
       abstract: "Set a session's display name.",
       discussion: """
         EXAMPLES
@@ -88,6 +91,7 @@ struct SessionCommands: ParsableCommand {
 
   struct Delete: SessionNaming {
     static let configuration = CommandConfiguration(
+      commandName: "delete",
       abstract: "Delete a session, stop its agent and cancel the messages it holds.",
       discussion: """
         EXAMPLES

@@ -22,6 +22,7 @@ struct TaskCommands: ParsableCommand {
 
   struct List: WatchableCommand {
     static let configuration = CommandConfiguration(
+      commandName: "list",
       abstract: "List the tasks of all sessions.",
       discussion: """
         EXAMPLES
@@ -41,6 +42,7 @@ struct TaskCommands: ParsableCommand {
 
   struct Show: WatchableCommand, SessionNaming {
     static let configuration = CommandConfiguration(
+      commandName: "show",
       abstract: "Show one session's task in full.",
       discussion: """
         EXAMPLES
@@ -65,6 +67,7 @@ struct TaskCommands: ParsableCommand {
 
   struct Watch: WatchableCommand {
     static let configuration = CommandConfiguration(
+      commandName: "watch",
       abstract: "Show the tasks, and update them until Ctrl-C.",
       discussion: """
         EXAMPLES

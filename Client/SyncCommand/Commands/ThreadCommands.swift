@@ -29,6 +29,7 @@ struct ThreadCommands: ParsableCommand {
 
   struct List: WatchableCommand {
     static let configuration = CommandConfiguration(
+      commandName: "list",
       abstract: "List the threads in order.",
       discussion: """
         EXAMPLES
@@ -53,6 +54,7 @@ struct ThreadCommands: ParsableCommand {
 
   struct Add: SessionNaming {
     static let configuration = CommandConfiguration(
+      commandName: "add",
       abstract: "Add threads to the end of the queue.",
       discussion: """
         EXAMPLES
@@ -81,6 +83,7 @@ struct ThreadCommands: ParsableCommand {
 
   struct Move: SessionNaming {
     static let configuration = CommandConfiguration(
+      commandName: "move",
       abstract: "Move threads to another position.",
       discussion: """
         EXAMPLES
@@ -130,6 +133,7 @@ struct ThreadCommands: ParsableCommand {
 
   struct Remove: SessionNaming {
     static let configuration = CommandConfiguration(
+      commandName: "remove",
       abstract: "Remove threads from the thread queue; their messages stay.",
       discussion: """
         EXAMPLES
@@ -162,6 +166,7 @@ struct ThreadCommands: ParsableCommand {
 
   struct Clear: DaemonCommand {
     static let configuration = CommandConfiguration(
+      commandName: "clear",
       abstract: "Remove all threads from the queue.",
       discussion: """
         EXAMPLES
@@ -178,6 +183,7 @@ struct ThreadCommands: ParsableCommand {
 
   struct Unlock: SessionNaming {
     static let configuration = CommandConfiguration(
+      commandName: "unlock",
       abstract: "Unlock a thread, so that it shows again.",
       discussion: """
         EXAMPLES

@@ -47,6 +47,7 @@ struct WebCommands: ParsableCommand {
 
   struct Open: LocalCommand {
     static let configuration = CommandConfiguration(
+      commandName: "open",
       abstract: "Serve the page and open it, as cospool web does.",
       discussion: """
         EXAMPLES
@@ -104,6 +105,7 @@ struct WebCommands: ParsableCommand {
 
   struct Off: DaemonCommand {
     static let configuration = CommandConfiguration(
+      commandName: "off",
       abstract: "Stop serving the page; the browsers keep their keys.",
       discussion: """
         EXAMPLES
@@ -120,6 +122,7 @@ struct WebCommands: ParsableCommand {
 
   struct Status: DaemonCommand {
     static let configuration = CommandConfiguration(
+      commandName: "status",
       abstract: "Show where the page is served, and the browsers that have a key.",
       discussion: """
         EXAMPLES
@@ -157,6 +160,7 @@ struct WebCommands: ParsableCommand {
 
   struct Revoke: DaemonCommand {
     static let configuration = CommandConfiguration(
+      commandName: "revoke",
       abstract: "Revoke a browser's access.",
       discussion: """
         EXAMPLES

@@ -55,6 +55,7 @@ struct HooksCommands: ParsableCommand {
 
   struct Install: LocalCommand {
     static let configuration = CommandConfiguration(
+      commandName: "install",
       abstract: "Install the hooks, and replace older ones of Cospool.",
       discussion: """
         EXAMPLES
@@ -178,6 +179,7 @@ struct HooksCommands: ParsableCommand {
 
   struct Uninstall: LocalCommand {
     static let configuration = CommandConfiguration(
+      commandName: "uninstall",
       abstract: "Remove the hooks of Cospool; other hooks stay.",
       discussion: """
         EXAMPLES
@@ -212,6 +214,7 @@ struct HooksCommands: ParsableCommand {
 
   struct Status: LocalCommand {
     static let configuration = CommandConfiguration(
+      commandName: "status",
       abstract: "Show which files have the hooks.",
       discussion: """
         EXAMPLES

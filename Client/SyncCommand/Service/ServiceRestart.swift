@@ -18,6 +18,7 @@ extension ServiceCommands {
   /// Restarts the daemon between two attempts.
   struct Restart: LocalCommand {
     static let configuration = CommandConfiguration(
+      commandName: "restart",
       abstract: "Restart the daemon when running agents have ended.",
       discussion: """
         EXAMPLES

@@ -8,12 +8,14 @@ extension CommandAuthor {
   mutating func insertText(
     _ text: String, at offset: Int, of id: MessageID
   ) throws(QueueError) -> CommandOutcome.Notice {
-    let isSettled = try settleTyped(in: id, replacing: offset..<offset, by: text)
+    let hasSeveralEditions = hasSeveralEditions(id)
+    let isSettled =
+      hasSeveralEditions ? try settleTyped(in: id, replacing: offset..<offset, by: text) : false
     guard let insertion = try insertion(of: text, at: offset, into: id) else { return .unchanged }
     if !isSettled {
       noteTyping(
         in: id, insertion.message, at: offset, old: "", count: text.unicodeScalars.count)
-      try settleEditions(of: id)
+      if hasSeveralEditions { try settleEditions(of: id) }
     }
     changing(insertion.message, bytes: text.utf8.count) { author in
       author.emit(.insertText(insertion))
@@ -48,13 +50,14 @@ extension CommandAuthor {
   mutating func deleteText(
     _ range: Range<Int>, of id: MessageID
   ) throws(QueueError) -> CommandOutcome.Notice {
-    let isSettled = try settleTyped(in: id, replacing: range, by: "")
+    let hasSeveralEditions = hasSeveralEditions(id)
+    let isSettled = hasSeveralEditions ? try settleTyped(in: id, replacing: range, by: "") : false
     let deletions = try deletions(of: range, from: id)
     if !isSettled, let content = deletions.first?.message,
       let old = workspace.content(content, of: id)?.visibleText(in: range)
     {
       noteTyping(in: id, content, at: range.lowerBound, old: old, count: 0)
-      try settleEditions(of: id)
+      if hasSeveralEditions { try settleEditions(of: id) }
     }
     for deletion in deletions { emit(.deleteText(deletion)) }
     return deletions.isEmpty ? .unchanged : .done
@@ -74,6 +77,11 @@ extension CommandAuthor {
         message: addition, first: OperationID(replica: part.replica, seq: part.first),
         count: part.count)
     }
+  }
+
+  /// Whether more than one saved text is live. A single one needs no settling.
+  private func hasSeveralEditions(_ id: MessageID) -> Bool {
+    workspace.messageStates[id]?.element.tags[.edition]?.tags.count ?? 0 >= 2
   }
 
   /// Makes the letters match the visible text before places are counted. An invalid offset is

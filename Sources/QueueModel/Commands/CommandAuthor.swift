@@ -23,6 +23,9 @@ struct CommandAuthor {
     recorder = context.recordsUndo ? UndoRecorder() : nil
   }
 
+  /// The state behind what was made, which the author has no more.
+  consuming func finished() -> Workspace { workspace }
+
   var stamp: Stamp { context.stamp }
 
   /// The steps that undo the operations so far.
@@ -138,7 +141,9 @@ extension CommandAuthor {
   /// The message, if it is in its queue and the agent does not have it.
   func idleMessage(_ id: MessageID) throws(QueueError) -> MessageState {
     let message = try waitingMessage(id)
-    try checkIdle(id)
+    guard !message.element.standing.isInFlight else {
+      throw .alreadyStarted(id: id.description)
+    }
     return message
   }
 

@@ -68,21 +68,20 @@ extension Workspace {
     _ make: (inout CommandAuthor) throws(QueueError) -> CommandOutcome.Notice
   ) throws(QueueError) -> (outcome: CommandOutcome, steps: [UndoStep]) {
     let before = cold == nil ? nil : self
-    let outcome = try withAuthor(in: context) { author throws(QueueError) in
+    let (damage, outcome, steps) = try withAuthor(in: context) { author throws(QueueError) in
       let notice = try make(&author)
       return (
-        damage: author.damage,
-        outcome: CommandOutcome(
-          operations: author.operations, touched: author.touched, notice: notice),
-        steps: author.undoSteps
+        author.damage,
+        CommandOutcome(operations: author.operations, touched: author.touched, notice: notice),
+        author.undoSteps
       )
     }
-    if let damage = outcome.damage, let before {
+    if let damage, let before {
       self = before
       throw .stateDamaged(reason: damage)
     }
     packTexts()
-    return (outcome.outcome, outcome.steps)
+    return (outcome, steps)
   }
 
   /// Moves the workspace to an author, and back.
@@ -92,10 +91,10 @@ extension Workspace {
     var author = CommandAuthor(of: consume self, in: context)
     do {
       let result = try body(&author)
-      self = author.workspace
+      self = author.finished()
       return result
     } catch {
-      self = author.workspace
+      self = author.finished()
       throw error
     }
   }

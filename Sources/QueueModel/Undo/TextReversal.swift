@@ -55,9 +55,11 @@ extension TextReversal {
       }
   }
 
-  var scalarCount: Int {
-    text.utf8.count(where: \.startsScalar) + old.utf8.count(where: \.startsScalar)
-  }
+  /// The scalars of both texts; each of the present one has its id.
+  var scalarCount: Int { shownCount + old.scalarCount }
+
+  /// The scalars of the stretch as the change left it.
+  fileprivate var shownCount: Int { ids.reduce(0) { $0 + $1.count } }
 
   /// Joins this stretch of typing and a later one of the same text.
   ///
@@ -67,49 +69,143 @@ extension TextReversal {
     guard content == later.content,
       scalarCount + later.scalarCount <= Limits.typingScalarsMax
     else { return nil }
-    if let whole = going(on: later, in: text) { return whole }
-    let (mine, its) = (Array(self.text.unicodeScalars), Array(later.text.unicodeScalars))
-    let between = Array(later.old.unicodeScalars)
+    return going(on: later, in: text) ?? around(later, in: text)
+  }
+
+  /// The same wherever the later one changed the text.
+  private func around(_ later: TextReversal, in text: TextContent) -> TextReversal? {
     let start = min(offset, later.offset)
+    let replacedCount = later.old.scalarCount
     // The end of this stretch, before the later change and now.
-    let oldEnd = max(offset + mine.count, later.offset + between.count)
-    let end = oldEnd - between.count + its.count
+    let oldEnd = max(offset + shownCount, later.offset + replacedCount)
+    let end = oldEnd - replacedCount + later.shownCount
     guard end - start <= 4 * Limits.typingScalarsMax, end <= text.sequence.visibleCount else {
       return nil
     }
-    var scalars = Array(text.visibleText(in: start..<end).unicodeScalars)
-    func put(_ new: [Unicode.Scalar], for old: [Unicode.Scalar], at place: Int) -> Bool {
-      guard place >= 0, place + old.count <= scalars.count,
-        scalars[place..<place + old.count].elementsEqual(old)
-      else { return false }
-      scalars.replaceSubrange(place..<place + old.count, with: new)
-      return true
-    }
-    guard put(between, for: its, at: later.offset - start),
-      put(Array(old.unicodeScalars), for: mine, at: offset - start)
+    var whole = TextReversal(of: text, content, in: start..<end, old: "")
+    var before = EditedText(of: whole.text)
+    guard before.replace(later.text, by: later.old, at: later.offset - start),
+      before.replace(self.text, by: old, at: offset - start)
     else { return nil }
+    whole.old = before.text
+    return whole
+  }
+
+  /// The same where the later one changed the end of this one, as most typing does: the scalars that show
+  /// are known by their ids, so the text is put together without being read.
+  ///
+  /// - Complexity: O(runs of the stretch), and a copy of its text.
+  private func going(on later: TextReversal, in text: TextContent) -> TextReversal? {
+    let replacedCount = later.old.scalarCount
+    let keptCount = shownCount - replacedCount
+    guard keptCount >= 0, later.offset - offset == keptCount,
+      let kept = self.text.prefix(before: later.old)
+    else { return nil }
+    let offsets = offset..<later.offset + later.shownCount
+    guard offsets.upperBound <= text.sequence.visibleCount else { return nil }
+    let shown = ids.prefix(keptCount, then: later.ids)
+    guard text.visibleRanges(in: offsets) == shown else { return nil }
     return TextReversal(
-      of: text, content, in: start..<end, old: String(String.UnicodeScalarView(scalars)))
+      content: content, offset: offset, text: kept + later.text, ids: shown, old: old,
+      left: text.visibleID(at: offset - 1), right: text.visibleID(at: offsets.upperBound))
   }
 }
 
-extension TextReversal {
-  /// As above, if the later change is at the end of this one, as for most typing.
-  private func going(on later: TextReversal, in text: TextContent) -> TextReversal? {
-    let (mine, replaced) = (self.text.utf8, later.old.utf8)
-    let kept = mine.dropLast(replaced.count)
-    guard mine.count >= replaced.count, mine[kept.endIndex...].elementsEqual(replaced),
-      later.offset - offset == kept.count(where: \.startsScalar)
-    else { return nil }
-    let offsets = offset..<later.offset + later.text.utf8.count(where: \.startsScalar)
-    guard offsets.upperBound <= text.sequence.visibleCount else { return nil }
-    let whole = TextReversal(of: text, content, in: offsets, old: old)
-    let shown = whole.text.utf8
-    guard shown.count == kept.count + later.text.utf8.count,
-      shown.prefix(kept.count).elementsEqual(kept),
-      shown.dropFirst(kept.count).elementsEqual(later.text.utf8)
-    else { return nil }
-    return whole
+/// The scalars of a text, of which some are replaced.
+private struct EditedText {
+  private var utf8: [UInt8]
+  private var count: Int
+
+  init(of text: String) {
+    utf8 = Array(text.utf8)
+    count = text.scalarCount
+  }
+
+  var text: String { String(decoding: utf8, as: UTF8.self) }
+
+  /// - Returns: whether the old scalars were there.
+  mutating func replace(_ old: String, by new: String, at place: Int) -> Bool {
+    guard place >= 0, place <= count else { return false }
+    let start = byte(of: place)
+    let end = start + old.utf8.count
+    guard end <= utf8.count, utf8[start..<end].isSame(as: old) else { return false }
+    utf8.replaceSubrange(start..<end, with: new.utf8)
+    count += new.scalarCount - old.scalarCount
+    return true
+  }
+
+  private func byte(of scalar: Int) -> Int {
+    if count == utf8.count { return scalar }
+    var (byte, passed) = (0, 0)
+    while byte < utf8.count {
+      if utf8[byte].startsScalar {
+        if passed == scalar { return byte }
+        passed += 1
+      }
+      byte += 1
+    }
+    return byte
+  }
+}
+
+extension ArraySlice<UInt8> {
+  /// Whether these are the bytes of a text.
+  fileprivate func isSame(as text: String) -> Bool {
+    withContiguousStorageIfAvailable { bytes in
+      text.utf8.withContiguousStorageIfAvailable { bytes.isSame(as: $0) }
+    }.flatMap { $0 } ?? elementsEqual(text.utf8)
+  }
+}
+
+extension UnsafeBufferPointer<UInt8> {
+  /// Compares without an early return, so that the processor takes many bytes at once.
+  fileprivate func isSame(as other: UnsafeBufferPointer<UInt8>) -> Bool {
+    guard count == other.count else { return false }
+    var difference: UInt8 = 0
+    for index in indices { difference |= self[index] ^ other[index] }
+    return difference == 0
+  }
+}
+
+extension String {
+  /// The number of Unicode scalars, counted many bytes at once.
+  fileprivate var scalarCount: Int {
+    utf8.withContiguousStorageIfAvailable { bytes in
+      var count = 0
+      for byte in bytes { count += byte.startsScalar ? 1 : 0 }
+      return count
+    } ?? unicodeScalars.count
+  }
+
+  /// The text before an end; nil if the text does not end with it.
+  fileprivate func prefix(before end: String) -> String? {
+    if end.isEmpty { return self }
+    let count = utf8.count - end.utf8.count
+    guard count >= 0 else { return nil }
+    let place = utf8.index(utf8.startIndex, offsetBy: count)
+    guard utf8[place...].elementsEqual(end.utf8) else { return nil }
+    return String(self[..<place])
+  }
+}
+
+extension [OperationRange] {
+  /// The first of these ids, followed by others. Consecutive ids are one range.
+  fileprivate func prefix(_ count: Int, then others: [OperationRange]) -> [OperationRange] {
+    var (joined, left): ([OperationRange], Int) = ([], count)
+    joined.reserveCapacity(self.count + others.count)
+    for var range in self where left > 0 {
+      if range.count > left { range.last = range.first + UInt32(left - 1) }
+      left -= range.count
+      joined.append(range)
+    }
+    for range in others {
+      if let last = joined.last, last.replica == range.replica, last.last &+ 1 == range.first {
+        joined[joined.count - 1].last = range.last
+      } else {
+        joined.append(range)
+      }
+    }
+    return joined
   }
 }
 

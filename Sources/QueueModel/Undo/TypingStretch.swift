@@ -60,6 +60,18 @@ extension UndoHistory {
   /// The change that contains the open stretch.
   var openChange: UndoEntry? { openIndex.map { undoable[$0].change } }
 
+  /// The beginning of the text of the open stretch, as in its label, if the stretch is in the latest
+  /// change and a command types behind that beginning.
+  func openBeginning(unchangedBy command: Command) -> String? {
+    guard let place = command.typingPlace, place.offset > UndoLabel.textScalarsMax,
+      let last = undoable.last?.change, last.typing != nil, redoable.isEmpty,
+      last.label.message == place.message
+    else { return nil }
+    let text = UndoField(element: .message(place.message), part: .text)
+    guard last.steps.contains(where: { $0.field == text && !$0.isOvertaken }) else { return nil }
+    return last.label.text
+  }
+
   /// Whether a command continues the open stretch.
   func goesOn(with command: Command, at milliseconds: Int64) -> Bool {
     guard let index = openIndex, let message = command.typedMessage else { return false }
@@ -71,16 +83,21 @@ extension UndoHistory {
       && open.steps.contains { $0.field.element == .message(message) }
   }
 
-  /// A new change with the stretch that it continues. Others' typing keeps the two changes apart,
-  /// but the stretch continues.
-  mutating func takeTyping(over change: UndoEntry, _ changes: inout Changes) -> UndoEntry {
-    guard let index = openIndex, let open = undoable[index].change.typing, let own = change.typing
-    else { return change }
-    undoable[index].change.typing = nil
-    changes.write(undoable[index])
+  /// A new change with the stretch that it continues.
+  func goingOn(_ change: UndoEntry) -> UndoEntry {
+    guard let open = openTyping, let own = change.typing else { return change }
     var next = change
     next.typing = open.going(on: own)
     return next
+  }
+
+  /// Removes the open stretch from its change, because the next change has it. Others' typing keeps
+  /// the two changes apart, but the stretch continues.
+  mutating func handOverTyping(_ changes: inout Changes) {
+    guard let index = openIndex else { return }
+    var change = undoable[index].change
+    change.typing = nil
+    replaceChange(at: index, with: change, &changes)
   }
 
   /// Records that the open stretch has ended.
@@ -148,11 +165,24 @@ extension Command {
     }
   }
 
-  /// The stretch that it begins; nil if it types nothing.
-  func typing(in workspace: Workspace, _ context: CommandContext) -> TypingStretch? {
+  /// Where it types; nil for every other command.
+  fileprivate var typingPlace: (message: MessageID, offset: Int)? {
+    switch self {
+    case .insertText(let id, let offset, _): (id, offset)
+    case .deleteText(let id, let range): (id, range.lowerBound)
+    default: nil
+    }
+  }
+
+  /// The stretch that it begins, or the part of one that it goes on with; nil if it types nothing.
+  ///
+  /// - Parameter isOpen: whether it goes on with one, which has seen the editions.
+  func typing(
+    in workspace: Workspace, _ context: CommandContext, isOpen: Bool
+  ) -> TypingStretch? {
     guard let id = typedMessage else { return nil }
     var stretch = TypingStretch(
-      seen: workspace.editionTags(of: id), connection: context.connection)
+      seen: isOpen ? [] : workspace.editionTags(of: id), connection: context.connection)
     stretch.milliseconds = context.stamp.milliseconds
     switch self {
     case .insertText(_, _, let text): stretch.scalarCount = text.unicodeScalars.count

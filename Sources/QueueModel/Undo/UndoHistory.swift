@@ -91,17 +91,16 @@ package struct UndoHistory: Hashable, Sendable {
     _ change: UndoEntry, in workspace: Workspace, _ changes: inout Changes
   ) -> Int64? {
     guard !change.isEmpty else { return nil }
-    let change = takeTyping(over: change, &changes)
+    let change = goingOn(change)
     let isFresh = redoable.isEmpty
     for entry in redoable { forget(entry, &changes) }
     redoable = []
-    if isFresh, let last = undoable.last,
-      let joined = last.change.joined(with: change, in: workspace)
+    if isFresh, let last = undoable.last?.change,
+      let joined = last.joined(with: change, in: workspace)
     {
-      undoable.removeLast()
-      bytes -= last.change.cost
-      append(Entry(number: last.number, isUndone: false, change: joined), &changes)
+      replaceChange(at: undoable.count - 1, with: joined, &changes)
     } else {
+      if change.typing != nil { handOverTyping(&changes) }
       append(Entry(number: nextNumber, isUndone: false, change: change), &changes)
     }
     let number = undoable.last?.number

@@ -17,13 +17,25 @@ struct UndoRecorder {
   }
 
   private var introduced: Set<ElementName> = []
-  private var order: [UndoField] = []
-  private var found: [UndoField: Found] = [:]
+  /// In the order in which they were touched.
+  private var found: [(field: UndoField, before: Found)] = []
+  /// All their fields, once they are many.
+  private var manyFields: Set<UndoField> = []
+
+  /// The number of fields that are searched one by one: most commands touch one or two.
+  private static let scannedMax = 8
+
+  private func isNoted(_ field: UndoField) -> Bool {
+    found.count <= UndoRecorder.scannedMax
+      ? found.contains { $0.field == field } : manyFields.contains(field)
+  }
 
   private mutating func note(_ field: UndoField, _ value: @autoclosure () -> Found) {
-    guard found[field] == nil else { return }
-    found[field] = value()
-    order.append(field)
+    guard !isNoted(field) else { return }
+    found.append((field, value()))
+    guard found.count > UndoRecorder.scannedMax else { return }
+    if manyFields.isEmpty { manyFields.formUnion(found.map(\.field)) }
+    manyFields.insert(field)
   }
 
   /// Records typing: `count` scalars replace the old text.
@@ -96,11 +108,12 @@ struct UndoRecorder {
   }
 
   private mutating func noteText(_ content: OperationID, _ workspace: Workspace) {
-    guard let message = workspace.messageKeys[content], !introduced.contains(.message(message)),
-      workspace.messageStates[message]?.primary?.id == content
-    else { return }
+    guard let message = workspace.messageKeys[content] else { return }
     let field = UndoField(element: .message(message), part: .text)
-    guard found[field] == nil, let base = try? workspace.editBase(message) else { return }
+    guard !isNoted(field), !introduced.contains(.message(message)),
+      workspace.messageStates[message]?.primary?.id == content,
+      let base = try? workspace.editBase(message)
+    else { return }
     note(field, .text(content: content, ids: base.ranges, text: base.text))
   }
 
@@ -108,9 +121,8 @@ struct UndoRecorder {
   ///
   /// - Parameter workspace: the state after the last operation.
   func steps(in workspace: Workspace) -> [UndoStep] {
-    order.compactMap { field in
-      found[field].flatMap { value($0, of: field, workspace) }
-        .map { UndoStep(field: field, value: $0) }
+    found.compactMap { field, before in
+      value(before, of: field, workspace).map { UndoStep(field: field, value: $0) }
     }
   }
 

@@ -13,7 +13,7 @@ extension Workspace {
   ) throws(QueueError) -> (outcome: CommandOutcome, changes: UndoHistory.Changes) {
     guard context.recordsUndo, history.openTyping != nil,
       !history.goesOn(with: command, at: context.stamp.milliseconds)
-        || command.typedMessage.flatMap(shownMessage)?.textBesidesLetters != nil
+        || isTypedOver(command)
     else { return try performNext(command, in: context, history: &history) }
     let open = OpenTyping(of: history, in: self, by: context.replica)
     let ended = history.endTyping(of: &self, in: context)
@@ -32,6 +32,12 @@ extension Workspace {
     outcome.touched.formUnion(ended.outcome.touched)
     changes = ended.changes.followed(by: changes)
     return (outcome, changes)
+  }
+
+  /// Whether a command types in a message that shows another text than its letters make.
+  private func isTypedOver(_ command: Command) -> Bool {
+    guard let id = command.typedMessage else { return false }
+    return shownMessage(id)?.textBesidesLetters != nil
   }
 
   private mutating func performNext(
@@ -57,11 +63,13 @@ extension Workspace {
         outcome.operations, from: before, to: self, areOfOthers: false)
       return (outcome, changes)
     }
-    let typing = command.typing(in: self, context)
+    let typing = command.typing(in: self, context, isOpen: history.openTyping != nil)
     let merged = command.mergedMessage(in: self)
     var (outcome, steps) = try performRecording(command, in: context)
     guard !outcome.operations.isEmpty else { return (outcome, changes) }
-    var entry = UndoEntry(label: labelled(label), milliseconds: context.stamp.milliseconds)
+    let known = history.openBeginning(unchangedBy: command)
+    var entry = UndoEntry(
+      label: labelled(label, beginning: known), milliseconds: context.stamp.milliseconds)
     if let merged, shownMessage(merged)?.isMerged == false { entry.label.kind = .chosen }
     entry.steps = steps
     entry.typing = typing
@@ -99,11 +107,14 @@ extension Workspace {
   }
 
   /// The label, completed by the session and the beginning of its message's text.
-  private func labelled(_ label: UndoLabel) -> UndoLabel {
+  ///
+  /// - Parameter beginning: nil if it is not known yet.
+  private func labelled(_ label: UndoLabel, beginning: String?) -> UndoLabel {
     var label = label
     if let message = label.message.flatMap({ messageStates[$0] }) {
       label.session = label.session ?? message.session
-      label.text = label.text ?? message.beginning
+      assert(beginning == nil || beginning == message.beginning, "the text begins as before")
+      label.text = label.text ?? beginning ?? message.beginning
     }
     return label
   }

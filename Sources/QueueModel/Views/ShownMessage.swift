@@ -8,34 +8,60 @@ struct ShownMessage {
   /// The addition whose content is shown.
   var primary: (id: OperationID, stamp: Stamp)?
   var runState: RunState
-  /// The text of its letters, assembled on demand; the content (`text`) may differ.
-  var letters: () -> String
-  /// The operation that wrote the state of its latest attempt.
-  var runWriter: () -> OperationID?
-  private var register: (RegisterField) -> RegisterValue?
-  private var tags: (TagField) -> [WorkspaceImage.Tag]
+  private let source: Source
+
+  /// Where the rest is read, on demand.
+  private enum Source {
+    case state(ElementState, MessageText?)
+    /// Of a packed session.
+    case image(WorkspaceImage.Message)
+  }
 }
 
 extension ShownMessage {
   init(_ state: MessageState) {
     let primary = state.primary
-    let element = state.element
     self.init(
       id: state.id, session: state.session, primary: primary.map { (id: $0.id, stamp: $0.stamp) },
-      runState: element.runState, letters: { primary?.text.string ?? "" },
-      runWriter: { element.registers[.run]?.writer },
-      register: { element.registers[$0]?.value }, tags: { element.tags[$0]?.tags ?? [] })
+      runState: state.element.runState, source: .state(state.element, primary?.text))
   }
 
   /// A message of a packed session.
   init(_ image: WorkspaceImage.Message, in session: SessionID) {
-    let primary = image.additions.min { ($0.stamp, $0.id) < ($1.stamp, $1.id) }
+    let primary = image.primary
     self.init(
       id: image.id, session: session, primary: primary.map { (id: $0.id, stamp: $0.stamp) },
-      runState: RunState(image.registers), letters: { primary?.text ?? "" },
-      runWriter: { image.registers.first { $0.field == .run }?.writer },
-      register: { field in image.registers.first { $0.field == field }?.value },
-      tags: { field in image.tags.first { $0.field == field }?.tags ?? [] })
+      runState: RunState(image.registers), source: .image(image))
+  }
+
+  /// The text of its letters, assembled on demand; the content (`text`) may differ.
+  func letters() -> String {
+    switch source {
+    case .state(_, let text): text?.string ?? ""
+    case .image(let image): image.primary?.text ?? ""
+    }
+  }
+
+  /// The operation that wrote the state of its latest attempt.
+  func runWriter() -> OperationID? {
+    switch source {
+    case .state(let element, _): element.registers[.run]?.writer
+    case .image(let image): image.registers.first { $0.field == .run }?.writer
+    }
+  }
+
+  private func register(_ field: RegisterField) -> RegisterValue? {
+    switch source {
+    case .state(let element, _): element.registers[field]?.value
+    case .image(let image): image.registers.first { $0.field == field }?.value
+    }
+  }
+
+  private func tags(_ field: TagField) -> [WorkspaceImage.Tag] {
+    switch source {
+    case .state(let element, _): element.tags[field]?.tags ?? []
+    case .image(let image): image.tags.first { $0.field == field }?.tags ?? []
+    }
   }
 
   /// Whether it is in its queue, provided that its session exists.
@@ -81,6 +107,13 @@ extension ShownMessage {
   }
 }
 
+extension WorkspaceImage.Message {
+  /// The addition whose content is shown.
+  fileprivate var primary: WorkspaceImage.Addition? {
+    additions.min { ($0.stamp, $0.id) < ($1.stamp, $1.id) }
+  }
+}
+
 extension Priority {
   /// The priority in a register; normal if the register contains no priority.
   init(_ value: RegisterValue?) {
@@ -118,8 +151,8 @@ extension Workspace {
     guard let cold, let place = messageStates.coldPlace(of: id),
       untouchedIndex(of: cold.keys[place.session]) != nil
     else { return messageStates[id].map(ShownMessage.init) }
-    let outline = cold.packed.outline(of: place.session)
-    return ShownMessage(outline.messages[place.message], in: outline.key)
+    return cold.packed.messages(of: place.session, at: [place.message]).first
+      .map { ShownMessage($0, in: cold.keys[place.session]) }
   }
 
   /// The live texts that were saved for a message; none if it is not known.

@@ -191,16 +191,21 @@ struct MessageState: Sendable {
   }
 
   /// Whether a text is open although the message has ended, so that it is not likely to be edited.
-  var hasOpenTextThoughOver: Bool { additions.contains(where: \.text.isOpen) && !stands }
+  var hasOpenTextThoughOver: Bool { !stands && additions.contains { $0.text.isOpen } }
 
   mutating func packTexts() {
     for index in additions.indices { additions[index].text.pack() }
   }
 
+  /// Edits the text of an addition.
+  ///
+  /// - Returns: the session whose queue holds the message, and whether it has an open text though it is over.
   mutating func editText(
     of addition: OperationID, _ body: (inout MessageText) throws(SequenceFault) -> Void
-  ) throws(SequenceFault) {
-    guard let index = additions.firstIndex(where: { $0.id == addition }) else { return }
-    try body(&additions[index].text)
+  ) throws(SequenceFault) -> (session: SessionID, isToPack: Bool) {
+    if let index = additions.firstIndex(where: { $0.id == addition }) {
+      try body(&additions[index].text)
+    }
+    return (session, hasOpenTextThoughOver)
   }
 }

@@ -198,13 +198,12 @@ extension Workspace {
   ) throws(MergeError) {
     let key = try messageKey(reference, operation: operation)
     do {
-      try messageStates[key]?.editText(of: reference, edit)
+      guard let edited = try messageStates[key]?.editText(of: reference, edit) else { return }
+      touched.sessions.insert(edited.session)
+      if edited.isToPack { textsToPack.insert(key) }
     } catch {
       throw MergeError(error, operation: operation)
     }
-    guard let state = messageStates[key] else { return }
-    touched.sessions.insert(state.session)
-    noteTexts(of: state)
   }
 
   private mutating func noteTexts(of message: MessageState) {
