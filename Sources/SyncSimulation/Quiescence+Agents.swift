@@ -15,6 +15,7 @@ extension Quiescence {
     let end = clock.now + Quiescence.restMillisecondsMax
     while clock.now < end {
       guard settle(withinMilliseconds: 120_000) else { continue }
+      for device in devices { simulation.hosts.freeAgents(of: device) }
       if openWork == nil { return true }
       simulation.people.takeOverWhatIsAbsent()
       simulation.advance(milliseconds: 500)

@@ -54,10 +54,11 @@ import Testing
       meanwhile: [host]),
   ]
 
+  private func perform(_ device: Int, _ command: Command, after: Int64 = 100) -> Step {
+    Step(after: after, .perform(device: device, .command(command)))
+  }
+
   private func steps(of world: World) -> [Step] {
-    func perform(_ device: Int, _ command: Command, after: Int64 = 100) -> Step {
-      Step(after: after, .perform(device: device, .command(command)))
-    }
     var steps = [perform(1, .addSession(Self.session, name: nil, project: nil), after: 5_000)]
     if world.isHosted { steps.append(perform(1, Self.host)) }
     steps.append(Step(after: 5_000, .settle))
@@ -86,5 +87,26 @@ import Testing
     options.planted = [.undoStartsApart]
     let run = RecordedRun(options: options, steps: steps(of: world))
     #expect(Set(Simulation.replay(run).violations.map(\.checker)) == ["undo"])
+  }
+
+  /// An edit and its undo come to the server together: the message waits for nobody's choice, and
+  /// starts in its turn with the text of the other device.
+  @Test func anEditThatNobodyHadAndItsUndoChangeNothing() {
+    func edit(_ device: Int, _ text: String) -> Step {
+      perform(device, .edit(.numbered(1), content: text, base: nil), after: 2_000)
+    }
+    var options = SimulationOptions(seed: 1, devices: 2)
+    options.runsAgents = true
+    let steps = [
+      perform(0, .send("text", as: 1, in: "s")),
+      perform(0, .setNotBefore(.numbered(1), Self.later)),
+      Step(after: 5_000, .settle), perform(1, Self.host), Step(after: 5_000, .settle),
+      Step(after: 0, .disconnect(device: 0)), edit(1, "theirs"), edit(0, "mine"),
+      perform(0, .undo, after: 1_000), Step(after: 1_000, .reconnect(device: 0)),
+      Step(after: 60_000, .settle),
+    ]
+    let report = Simulation.replay(RecordedRun(options: options, steps: steps))
+    #expect(report.violations == [])
+    #expect(report.commandsRefused == 0)
   }
 }

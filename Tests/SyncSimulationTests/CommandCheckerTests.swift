@@ -43,6 +43,26 @@ import Testing
     }
   }
 
+  /// The disk takes the end of an attempt with the consequences of a send.
+  @Test func anEndThatIsStoredWithASendIsNoOtherPlace() throws {
+    func report(_ phase: RunPhase) {
+      let run = Run(token: 1, attempt: 1, phase: phase, milliseconds: 1, note: "")
+      perform(.reportRun(.numbered(1), run))
+    }
+    report(.running)
+    let before = try workspace
+    let send = Command.send("text 5", as: 5, in: "s")
+    perform(send)
+    report(.succeeded)
+    func claim(_ position: Int, of count: Int) -> [String] {
+      self.claim(
+        .command(send), from: before,
+        .queued(.numbered(5), position: position, count: count, warning: false))
+    }
+    #expect(claim(5, of: 5) == [])
+    #expect(claim(4, of: 4).count == 1)
+  }
+
   @Test func aMoveToAnotherPlaceIsFound() throws {
     let before = try workspace
     perform(.move([.numbered(4), .numbered(1)], to: .position(2)))

@@ -7,8 +7,8 @@ import WireProtocol
 
 @testable import SyncSimulation
 
-/// What `AloneChecker` counts as two agents at once, and `TurnChecker` as a turn stopped without a
-/// reason.
+/// What `AloneChecker` counts as two agents at once, `StopChecker` as a start after a stop, and
+/// `UndoChecker` as an agent that lost its session.
 @Suite struct TurnCheckerTests {
   private let simulation = Simulation.twoDevices()
   private static let session = SessionID.named("s")
@@ -46,5 +46,62 @@ import WireProtocol
     #expect(moved.count == (isTakenOver ? 0 : 1))
     #expect(
       checker.noted(.agentStarted(device: 1, order(3, in: .named("u"))), in: simulation) == [])
+  }
+
+  /// The server granted an attempt, and its answer took so long that somebody took the attempt over.
+  @Test func aLateBeginningIsNoSecondAgent() {
+    let checker = AloneChecker()
+    let first = order(1)
+    _ = checker.noted(takenOver(order(2)), in: simulation)
+    _ = checker.noted(.agentStarted(device: 0, first), in: simulation)
+    works(first, on: 0)
+    #expect(checker.noted(.agentStarted(device: 1, order(2)), in: simulation) == [])
+  }
+
+  private func granted(_ order: StartOrder) -> Observation {
+    .granted([
+      Dispatch(
+        message: order.message, session: order.session,
+        holder: LeaseHolder(device: DeviceID(high: 0xD, low: 1), store: StoreID(rawValue: 1)),
+        token: order.token, attempt: order.attempt, request: 1, content: 1, milliseconds: 1)
+    ])
+  }
+
+  /// The server's store goes back while the answer is on its way.
+  @Test func whatTheServerForgotIsOfAnEarlierLife() {
+    var lives = GrantLives()
+    lives.note(granted(order(1)), in: simulation)
+    let disk = simulation.server.disk
+    disk.restore(disk.backup())
+    lives.note(.agentStarted(device: 0, order(1)), in: simulation)
+    lives.note(.agentStarted(device: 0, order(2)), in: simulation)
+    #expect(lives.life(of: order(1)) == 0)
+    #expect(lives.life(of: order(2)) == 1)
+  }
+
+  @Test(arguments: [true, false]) func aStartAfterAStopIsFound(isForgotten: Bool) throws {
+    let checker = StopChecker()
+    let first = order(1)
+    simulation.clients.tell(simulation.devices[1]) { core, context, store in
+      (try? core.commandGiven(.send("text", as: 1, in: "s"), at: context, store: store).actions)
+        ?? []
+    }
+    _ = checker.noted(.agentStarted(device: 0, first), in: simulation)
+    if isForgotten {
+      let disk = simulation.server.disk
+      disk.restore(disk.backup())
+    }
+    let workspace = try #require(simulation.devices[1].process?.core.replica.workspace)
+    _ = checker.noted(
+      .stopReported(
+        AskedStop(
+          attempt: AttemptName(message: first.message, number: 1),
+          run: first.run(.running, milliseconds: 1, note: ""),
+          tags: Set(workspace.dispatchState(of: first.message)?.tags ?? []),
+          serverRestores: simulation.server.disk.restores)), in: simulation)
+    var second = first
+    second.attempt = 2
+    let found = checker.noted(.agentStarted(device: 1, second), in: simulation)
+    #expect(found.count == (isForgotten ? 0 : 1))
   }
 }

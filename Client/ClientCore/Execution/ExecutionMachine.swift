@@ -46,6 +46,8 @@ struct ExecutionMachine: Sendable {
   /// When `unstored` is tried again.
   private var storeAt: Int64?
   private(set) var deadline: Int64?
+  /// The best known time of the latest event.
+  private var latestWall = Int64.min
 
   static let storeRetryMilliseconds: Int64 = 5_000
 
@@ -190,10 +192,17 @@ extension ExecutionMachine {
       executor?.authorityChanged(isAlone: !isServerAsked)
       isDue = true
     }
+    let wall = connection.time(at: context)
+    let isSetBack = wall < latestWall
+    latestWall = wall
     var actions = retryStoring(over: &connection, at: context, store: store)
     actions += decide(over: &connection, at: context, store: store) {
       executor, workspace, context in
-      var orders = executor.queuesChanged(touched.sessions, in: workspace, at: context)
+      // A message in line may be due later again, so that one behind it comes into line.
+      let changed =
+        isSetBack
+        ? touched.sessions.union(workspace.sessions(hostedBy: executor.device)) : touched.sessions
+      var orders = executor.queuesChanged(changed, in: workspace, at: context)
       if isDue { orders += executor.timePassed(in: workspace, at: context) }
       return orders
     }

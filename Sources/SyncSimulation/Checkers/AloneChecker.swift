@@ -3,7 +3,8 @@ import DispatchAuthority
 import QueueModel
 
 /// Agents of two devices never work for one session or one message at the same time, unless
-/// somebody took over the attempt of the first one.
+/// somebody took over the attempt of one of them: its agent may also begin after that, if the
+/// answer of the server took long.
 ///
 /// An attempt is not judged if the server cannot know of the earlier one: its store went back to
 /// before that, or another server answers. Such attempts are counted apart, as in
@@ -17,17 +18,11 @@ final class AloneChecker: SimulationChecker {
     var number: UInt16
   }
 
-  /// An attempt on one device: a server that went back in time may grant it once more, to another one.
-  private struct Beginning: Hashable {
-    var attempt: Attempt
-    var device: Int
-  }
-
   private var takenOver: Set<Attempt> = []
-  /// How often the server's store had gone back in time when an attempt began.
-  private var serverRestores: [Beginning: Int] = [:]
+  private var lives = GrantLives()
 
   func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
+    lives.note(observation, in: simulation)
     switch observation {
     case .intervened(let dispatches):
       takenOver.formUnion(
@@ -36,17 +31,15 @@ final class AloneChecker: SimulationChecker {
         })
       return []
     case .agentStarted(let device, let order):
-      let restores = simulation.server.disk.restores
       let attempt = Attempt(message: order.message, number: order.attempt)
-      serverRestores[Beginning(attempt: attempt, device: device)] = restores
-      return others(than: device, order, restores, in: simulation)
+      return takenOver.contains(attempt) ? [] : others(than: device, order, in: simulation)
     default:
       return []
     }
   }
 
   private func others(
-    than index: Int, _ order: StartOrder, _ restores: Int, in simulation: Simulation
+    than index: Int, _ order: StartOrder, in simulation: Simulation
   ) -> [String] {
     let own = simulation.devices[index].files.device
     let copies = Dictionary(grouping: simulation.devices, by: \.files.device)
@@ -59,7 +52,7 @@ final class AloneChecker: SimulationChecker {
         let attempt = Attempt(message: other.message, number: other.attempt)
         guard other.session == order.session || other.message == order.message,
           !takenOver.contains(attempt),
-          serverRestores[Beginning(attempt: attempt, device: device.index)] == restores
+          lives.life(of: other) == lives.life(of: order)
         else { return nil }
         return "the agent of \(order.message) begins in \(order.session) on device \(index), while "
           + "device \(device.index) works on \(other.message) in \(other.session)"

@@ -13,8 +13,10 @@ import WireProtocol
 /// operations arrive at the server. Later changes of the session by others do not count. Earlier
 /// changes that the device did not know of do: the device has to allow for them.
 ///
-/// A session is left out if the device had no reason to pause it: another device moved a message of
-/// the undo there, and the device cannot know that.
+/// A session is left out if the device had no reason to pause it, because it cannot know of the
+/// reason: another device moved a message of the undo there; or a message waited for a choice only
+/// since an edit of the device, which the server did not have before, merged with another one. The
+/// edit and its undo leave the message as it was without both.
 struct ApartUndos {
   private struct Turn {
     var device: Int
@@ -23,10 +25,12 @@ struct ApartUndos {
     var made: [OperationRange]
     /// The sessions that it affects, as far as the device knows.
     var sessions: Set<SessionID>
+    /// The operations that the server lacked then.
+    var unsent: [OperationRange]
+    /// The server's state without all of them.
+    var base: Workspace?
 
-    func holds(_ id: OperationID) -> Bool {
-      made.contains { $0.replica == id.replica && $0.first <= id.seq && id.seq <= $0.last }
-    }
+    func holds(_ id: OperationID) -> Bool { made.contains { $0.holds(id) } }
   }
 
   private var turns: [Turn] = []
@@ -37,12 +41,13 @@ struct ApartUndos {
     switch observation {
     case .performed(let index, .command(let command), let before, let outcome)
     where command.turnsBack:
-      guard let after = simulation.devices[index].process?.core.replica.workspace,
+      guard let replica = simulation.devices[index].process?.core.replica,
         simulation.people.isApart(simulation.devices[index])
       else { return [] }
       let turn = Turn(
-        device: index, command: command, made: after.vector.ranges(since: before.vector),
-        sessions: outcome.touched.sessions)
+        device: index, command: command,
+        made: replica.workspace.vector.ranges(since: before.vector),
+        sessions: outcome.touched.sessions, unsent: replica.record.outbox.ranges)
       if !turn.made.isEmpty { turns.append(turn) }
       if stored == nil { stored = try? simulation.server.disk.storedWorkspace() }
     case .committed(let entries, _):
@@ -64,6 +69,12 @@ struct ApartUndos {
 
   /// The server stored operations, in this order.
   private mutating func take(_ operations: [Operation]) -> [String] {
+    for index in turns.indices where turns[index].base == nil {
+      let unsent = turns[index].unsent
+      guard operations.contains(where: { operation in unsent.contains { $0.holds(operation.id) } })
+      else { continue }
+      turns[index].base = stored
+    }
     var found: [String] = []
     var rest = operations[...]
     while let first = rest.first {
@@ -92,10 +103,26 @@ struct ApartUndos {
       touched.formUnion(outcome.touched.sessions.intersection(turn.sessions))
       guard found.isEmpty else { continue }
       found = HostTurns.started(in: touched.sorted(), from: before, to: after)
+      if let base = turn.base, merged(in: touched, before, notIn: base),
+        HostTurns.started(in: touched.sorted(), from: base, to: after).isEmpty
+      {
+        found = []
+      }
     }
     if let after = stored { found += lost(from: before, to: after) }
     return found.map {
       "\(turn.command) of device \(turn.device), which was apart: \($0) at the server"
+    }
+  }
+
+  /// Whether a message is merged that was not merged before.
+  private func merged(
+    in sessions: Set<SessionID>, _ now: Workspace, notIn base: Workspace
+  ) -> Bool {
+    sessions.contains { session in
+      UndoChecker.messages(of: session, now).contains { message in
+        message.isMerged && (try? base.message(message.id))?.isMerged == false
+      }
     }
   }
 
@@ -111,6 +138,12 @@ struct ApartUndos {
           ? nil : "\(message.id), which was tried, is \(now.status)"
       }
     }
+  }
+}
+
+extension OperationRange {
+  fileprivate func holds(_ id: OperationID) -> Bool {
+    replica == id.replica && first <= id.seq && id.seq <= last
   }
 }
 

@@ -38,9 +38,14 @@ final class CommandChecker: SimulationChecker {
         // The message was moved elsewhere and sent again: it keeps its place.
         return outcome.operations.isEmpty ? nil : "is not in the queue"
       }
+      // The disk may take the end of an attempt now that it refused before.
+      let former = (try? before.messageQueue(send.session))?.messages ?? []
+      let ended = former.filter { old in
+        old.status == .running && !queue.contains { $0.id == old.id }
+      }.count
       // Behind a message for later, it starts at once, and stands in front.
-      let isAtItsPlace = place + 1 == position || queue[place].status == .running
-      return isAtItsPlace && queue.count == count
+      let isAtItsPlace = place + 1 + ended == position || queue[place].status == .running
+      return isAtItsPlace && queue.count + ended == count
         ? nil : "reports \(position) of \(count), but is \(place + 1) of \(queue.count)"
     case .move(let messages, let target):
       return checkMove(messages, to: target, outcome.notice, from: before, to: workspace)

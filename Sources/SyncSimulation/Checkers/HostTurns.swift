@@ -38,7 +38,8 @@ struct HostTurns {
     while turns.count < waiting.count, let (message, state) = world.startable(in: session, by: time)
     {
       earliest = max(earliest, state.earliest ?? 0)
-      turns.append(Turn(message: message, earliest: earliest))
+      // Until it is in line, it holds no other message up.
+      turns.append(Turn(message: message, earliest: max(earliest, state.later ?? 0)))
       guard end(message, attempt: (state.runState.run?.attempt ?? 0) &+ 1) else { return }
     }
   }

@@ -7,15 +7,19 @@ import WireProtocol
 /// No attempt at a message starts after a user learned that an earlier one stops, unless a user retried the
 /// message later, or restored it later or without knowing of the stop.
 ///
-/// A server whose store went back to before the stop, or another server, cannot know of it.
+/// A server whose store went back to before the attempt or the stop, or another server, cannot know
+/// of it.
 final class StopChecker: SimulationChecker {
   let name = "stopped"
 
   private var stops: [MessageID: AskedStop] = [:]
+  private var lives = GrantLives()
 
   func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
+    lives.note(observation, in: simulation)
     switch observation {
-    case .stopReported(let stop):
+    case .stopReported(let stop)
+    where lives.life(of: stop.run, of: stop.attempt.message) == stop.serverRestores:
       stops[stop.attempt.message] = stop
     case .performed(_, .command(.retry(let message)), _, _):
       stops[message] = nil

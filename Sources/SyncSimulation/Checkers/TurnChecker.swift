@@ -25,18 +25,16 @@ final class TurnChecker: SimulationChecker {
   }
 
   private var intervened: Set<Attempt> = []
-  /// How often the server's store had gone back in time when an attempt began.
-  private var serverRestores: [Attempt: Int] = [:]
+  private var lives = GrantLives()
   private var hasCopies = false
 
   func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
+    lives.note(observation, in: simulation)
     switch observation {
     case .intervened(let dispatches):
       intervened.formUnion(dispatches.map(Attempt.init))
     case .rolledBack(.device), .memoryCloned, .added:
       hasCopies = true
-    case .agentStarted(_, let order):
-      serverRestores[Attempt(order)] = simulation.server.disk.restores
     case .agentStopped(let device, let order):
       return check(order, on: simulation.devices[device], in: simulation)
     default:
@@ -48,9 +46,8 @@ final class TurnChecker: SimulationChecker {
   private func check(
     _ order: StartOrder, on device: SimulatedDevice, in simulation: Simulation
   ) -> [String] {
-    let attempt = Attempt(order)
-    guard !hasCopies, !intervened.contains(attempt),
-      serverRestores[attempt] == simulation.server.disk.restores,
+    guard !hasCopies, !intervened.contains(Attempt(order)),
+      lives.life(of: order) == simulation.server.disk.restores,
       device.process?.core.isStoppedForLease(order.session) == true
     else { return [] }
     return [

@@ -20,6 +20,9 @@ final class UndoChecker: SimulationChecker {
     case .performed(_, .command(.deleteSession(let session)), _, _),
       .interrupted(_, .command(.deleteSession(let session)), _, _):
       takenAway.remove(session)
+    case .agentStarted(_, let order):
+      // The server still had the session when it granted this attempt.
+      takenAway.remove(order.session)
     case .performed(let index, .command(let command), let before, _) where command.turnsBack:
       guard let after = simulation.devices[index].process?.core.replica.workspace else { break }
       for session in before.sessions() where after.session(session.id) == nil {

@@ -143,11 +143,21 @@ final class SimulatedHosts: SimulationPart {
     guard let host = device.process?.host else { return }
     if host.isDraining { return simulation.devices.end(device, losesPower: false) }
     if device.hostSettings != HostSettings() { set(HostSettings(), on: device) }
-    for session in host.choices.agents.keys.sorted() { _ = choose(session, nil, on: device) }
+    freeAgents(of: device)
     for session in host.busy.sorted() { _ = perform(.busy(session, false), on: device) }
     for session in host.open.sorted() {
       _ = perform(.gate(session, isOpen: false), on: device)
     }
+  }
+
+  /// Sessions have the device's agent again. A deleted session, which takes no choice, may come back
+  /// later: then its user chooses once more.
+  func freeAgents(of device: SimulatedDevice) {
+    guard let process = device.process else { return }
+    let sessions = process.host.choices.agents.keys.filter {
+      process.core.replica.workspace.session($0) != nil
+    }
+    for session in sessions.sorted() { _ = choose(session, nil, on: device) }
   }
 
   // MARK: - The users' knowledge

@@ -1,5 +1,5 @@
 import ClientCore
-import QueueModel
+package import QueueModel
 import QueueOracle
 package import SequenceCRDT
 package import WireProtocol
@@ -7,6 +7,8 @@ package import WireProtocol
 /// A request to stop an attempt.
 package struct AskedStop: Sendable {
   package var attempt: AttemptName
+  /// What its host had reported of it.
+  package var run: Run
   /// The `live` tags of the message that the user saw.
   package var tags: Set<OperationID>
   /// How often the server's store had gone back in time when it was asked.
@@ -40,7 +42,7 @@ extension SimulatedPeople {
     }
     guard let message = device.generator.pick(running), let run = message.run else { return }
     let stop = AskedStop(
-      attempt: AttemptName(message: message.id, number: run.attempt),
+      attempt: AttemptName(message: message.id, number: run.attempt), run: run,
       tags: Set(workspace.dispatchState(of: message.id)?.tags ?? []),
       serverRestores: simulation.server.disk.restores)
     guard device.process?.core.running[message.session]?.message == message.id else {
