@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import HealthChecks
 import ProcessResources
@@ -75,6 +76,34 @@ extension ServerAdministration {
       state.certificateEndsAt = reply?.certificateEnds.map { $0 * 1_000 }
     }
     return state
+  }
+}
+
+/// The condition of the command `pair`.
+extension ServerAdministration {
+  /// Makes sure that a server serves the data: without one, no device could use a code.
+  ///
+  /// - Parameter startAdvice: how to start or reach the server, if not by hand.
+  /// - Throws: `.unreachable` if none serves, or this user may not use the data; nothing is made.
+  package func requireServer(startAdvice: String?) throws(SyncServerError) {
+    guard !AddressFile.isServed(directory) else { return }
+    guard !isForbidden else {
+      throw SyncServerError(
+        .unreachable,
+        "There is no code: this user may not use \(directory). Run the command as the user who "
+          + "runs the server, or as root: sudo cospool-server pair")
+    }
+    try requireRestored()
+    let byHand = "Start it: cospool-server serve --data \(Shell.quoted(directory))"
+    throw SyncServerError(
+      .unreachable,
+      "There is no code: no server is running for \(directory). \(startAdvice ?? byHand)")
+  }
+
+  /// Whether the system keeps this user from the data directory or its lock.
+  private var isForbidden: Bool {
+    [(directory, R_OK | W_OK | X_OK), ("\(directory)/\(DirectoryLock.serverName)", R_OK | W_OK)]
+      .contains { path, rights in access(path, rights) != 0 && errno == EACCES }
   }
 }
 

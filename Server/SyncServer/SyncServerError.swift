@@ -7,6 +7,7 @@ package struct SyncServerError: Error, Hashable, Sendable, CustomStringConvertib
   package enum Code: Hashable, Sendable {
     case failed
     case usage
+    case unreachable
     case corrupt
     case disk
     case tryLater
@@ -48,6 +49,7 @@ package struct SyncServerError: Error, Hashable, Sendable, CustomStringConvertib
     switch code {
     case .failed: ExitStatus.failed
     case .usage: ExitStatus.usage
+    case .unreachable: ExitStatus.unreachable
     case .corrupt: ExitStatus.corrupt
     case .disk: ExitStatus.disk
     case .tryLater: ExitStatus.tryLater

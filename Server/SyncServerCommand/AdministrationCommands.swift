@@ -9,7 +9,7 @@ struct PairingCodeCommand: ParsableCommand {
     abstract: "Print a one-time code that pairs a new device; works while serving.",
     discussion: """
       The code works for one device, for 10 minutes and 1,000 wrong guesses. The first code of \
-      a workspace creates it.
+      a workspace creates it. Without a running server the command ends with 4.
 
       A viewer can only read. An author can also queue, edit and answer requests. A host can \
       also run agents. With --expires the access ends by itself; pairing the device again \
@@ -69,10 +69,11 @@ struct PairingCodeCommand: ParsableCommand {
   }
 
   func run() throws {
-    let pairing = try ServerAdministration(dataDirectory: data.resolved)
-      .pair(
-        workspaceName: workspace, workspaceID: workspaceID, role: role,
-        accessMilliseconds: accessMilliseconds)
+    let administration = ServerAdministration(dataDirectory: data.resolved)
+    try administration.requireServer(startAdvice: data.startAdvice)
+    let pairing = try administration.pair(
+      workspaceName: workspace, workspaceID: workspaceID, role: role,
+      accessMilliseconds: accessMilliseconds)
     try StandardOutput.write(pairing, asJSON: json, text: pairing.text)
   }
 }

@@ -105,14 +105,29 @@ struct DataOptions: ParsableArguments {
   @Option(name: .customLong("data"), help: "The data directory.")
   var directory: String?
 
+  private var isNamed: Bool {
+    directory != nil || ProcessInfo.processInfo.environment["COSPOOL_SERVER_DATA"] != nil
+  }
+
+  /// How to start the server of the data directory, or to reach that of this machine, which a
+  /// command without a directory and without root misses. nil: by hand.
+  var startAdvice: String? {
+    if let advice = ServerUnit.startAdvice(for: resolved) { return advice }
+    guard !isNamed, !ServerAccount.wasRoot,
+      FileManager.default.fileExists(atPath: ServerUnit.dataDirectory)
+    else { return nil }
+    return "The server of this machine has its data in \(ServerUnit.dataDirectory): sudo "
+      + "cospool-server pair"
+  }
+
   var resolved: String {
     let variables = ProcessInfo.processInfo.environment
     let usual =
       DataPath.server.resolve(
         option: directory, environment: variables, home: ServerAccount.home) ?? "/"
     return ServerAccount.directory(
-      usual: usual, isNamed: directory != nil || variables["COSPOOL_SERVER_DATA"] != nil,
-      isRoot: ServerAccount.wasRoot, exists: FileManager.default.fileExists(atPath:))
+      usual: usual, isNamed: isNamed, isRoot: ServerAccount.wasRoot,
+      exists: FileManager.default.fileExists(atPath:))
   }
 }
 

@@ -47,6 +47,32 @@ extension EndToEnd {
       }
     }
 
+    /// A code of a server that does not run, or of a directory that nobody serves, works never.
+    @Test func aCodeOfNoServerExitsWithFourAndMakesNothing() async throws {
+      try await TestBed.run { bed in
+        let data = bed.path("mistyped")
+        let none = try await bed.run("cospool-server", ["pair", "--data", data])
+        #expect(none.code == 4 && none.standardOutput.isEmpty, "\(none)")
+        #expect(none.standardError.contains("cospool-server serve --data \(data)"), "\(none)")
+        #expect(!FileManager.default.fileExists(atPath: data))
+        let server = try await bed.server()
+        _ = try await server.code()
+        try await server.stop()
+        #expect(try await server.command(["pair"]).code == 4)
+        // Whoever has no rights to the data is told who has.
+        guard geteuid() == 0 else { return }
+        #expect(chmod(bed.directory, 0o755) == 0 && chmod(server.data, 0o700) == 0)
+        let program = try Executables.path(of: "cospool-server")
+        let stranger = try await bed.finish(
+          bed.launch(
+            "/usr/bin/setpriv",
+            ["--reuid=65534", "--clear-groups", program, "pair", "--data", server.data],
+            name: "stranger"), [])
+        #expect(stranger.code == 4, "\(stranger)")
+        #expect(stranger.standardError.contains("sudo cospool-server pair"), "\(stranger)")
+      }
+    }
+
     @Test func aMissingServerExitsWithFour() async throws {
       try await TestBed.run { bed in
         let a = Device(bed, "a")
@@ -70,16 +96,16 @@ extension EndToEnd {
             ["-c", "exec \"$0\" \(command) --data \"$1\" \(direction) /dev/full", program, data],
             name: command)
         }
-        let pair = try await bed.finish(launch("pair", ">"), [])
-        #expect(pair.code == 7, "\(pair)")
-        #expect(pair.standardError.split(separator: "\n").count == 1, "\(pair)")
-        let devices = try await bed.finish(launch("devices", "2>"), [])
-        #expect(devices.code == 0, "\(devices)")
         let server = try launch("serve --port 0", ">")
         for _ in 0..<3_000 where !FileManager.default.fileExists(atPath: data + "/listening") {
           try await Task.sleep(for: .milliseconds(10))
         }
         _ = try await server.line(holding: "output cannot be written")
+        let pair = try await bed.finish(launch("pair", ">"), [])
+        #expect(pair.code == 7, "\(pair)")
+        #expect(pair.standardError.split(separator: "\n").count == 1, "\(pair)")
+        let devices = try await bed.finish(launch("devices", "2>"), [])
+        #expect(devices.code == 0, "\(devices)")
         let answered = try await bed.run("cospool-server", ["pair", "--json", "--data", data])
         #expect(answered.standardOutput.contains("ws://127.0.0.1:"), "\(answered)")
         server.send(SIGTERM)

@@ -24,8 +24,27 @@ import WireProtocol
     #expect(first.code != second.code)
     #expect(PairingCode(typed: first.code) != nil)
     #expect(first.text.contains("cospool pair ws://HOST:PORT \(first.code)"))
-    #expect(first.text.contains("No server is running for this data directory"))
+    #expect(first.text.contains("does not report its address yet"))
     #expect(throws: SyncServerError.self) { try administration.pair(workspaceName: "  ") }
+  }
+
+  /// No device could use a code of a server that does not run; a mistyped directory has none.
+  @Test func aCodeNeedsARunningServer() async throws {
+    let absent = ServerAdministration(dataDirectory: directory())
+    let advised = #expect(throws: SyncServerError.self) {
+      try absent.requireServer(startAdvice: "Do that.")
+    }
+    #expect(advised?.exitCode == 4 && advised?.message.hasSuffix(" Do that.") == true)
+    #expect(!FileManager.default.fileExists(atPath: absent.directory))
+    try await ServerFixture.with { fixture in
+      try fixture.administration.requireServer(startAdvice: nil)
+      await fixture.server.stop()
+      let stopped = #expect(throws: SyncServerError.self) {
+        try fixture.administration.requireServer(startAdvice: nil)
+      }
+      #expect(
+        stopped?.message.contains("cospool-server serve --data \(fixture.directory)") == true)
+    }
   }
 
   @Test func devicesAreListedAndRevokedByNamePrefixAndId() async throws {

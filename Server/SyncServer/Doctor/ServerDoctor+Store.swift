@@ -38,8 +38,8 @@ extension ServerDoctor {
       }
       return [
         .info(
-          "store", "no database yet: the first start or the first pairing code creates it",
-          fix: "cospool-server pair")
+          "store", "no database yet: the first start creates it",
+          fix: startFix(context))
       ]
     }
     do {
