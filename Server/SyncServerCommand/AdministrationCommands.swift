@@ -9,7 +9,8 @@ struct PairingCodeCommand: ParsableCommand {
     abstract: "Print a one-time code that pairs a new device; works while serving.",
     discussion: """
       The code works for one device, for 10 minutes and 1,000 wrong guesses. The first code of \
-      a workspace creates it. Without a running server the command ends with 4.
+      a server creates its workspace; another workspace needs --new. Without a running server \
+      the command ends with 4.
 
       A viewer can only read. An author can also queue, edit and answer requests. A host can \
       also run agents. With --expires the access ends by itself; pairing the device again \
@@ -24,6 +25,9 @@ struct PairingCodeCommand: ParsableCommand {
       there are only others.
       """)
   var workspace: String?
+
+  @Flag(help: "Create the workspace. The first one of a server needs no --new.")
+  var new = false
 
   @Option(
     name: .customLong("workspace-id"),
@@ -52,6 +56,9 @@ struct PairingCodeCommand: ParsableCommand {
   var json = false
 
   func validate() throws {
+    guard !new || workspaceID == nil else {
+      throw ValidationError("--workspace-id creates the workspace again: leave --new out.")
+    }
     guard expires == nil || accessMilliseconds != nil else {
       throw ValidationError("--expires: give days or hours, such as 30d or 12h.")
     }
@@ -72,7 +79,7 @@ struct PairingCodeCommand: ParsableCommand {
     let administration = ServerAdministration(dataDirectory: data.resolved)
     try administration.requireServer(startAdvice: data.startAdvice)
     let pairing = try administration.pair(
-      workspaceName: workspace, workspaceID: workspaceID, role: role,
+      workspaceName: workspace, isNew: new, workspaceID: workspaceID, role: role,
       accessMilliseconds: accessMilliseconds)
     try StandardOutput.write(pairing, asJSON: json, text: pairing.text)
   }

@@ -27,7 +27,7 @@ struct CospoolServer: AsyncParsableCommand {
                                                          behind a proxy with TLS on this machine
         cospool-server serve --metrics 9420              numbers for Prometheus, on this machine
         cospool-server pair                              print a one-time code for a new device
-        cospool-server pair --workspace team --json      the same for another workspace
+        cospool-server pair --workspace team --new       the same for another workspace, a new one
         cospool-server pair --role viewer --expires 30d  for a device that only looks, for a month
         cospool-server devices                           list the devices
         cospool-server revoke old-laptop                 take a device's access away

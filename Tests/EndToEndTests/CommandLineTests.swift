@@ -73,6 +73,19 @@ extension EndToEnd {
       }
     }
 
+    /// A mistyped name does not make a workspace in which a device would be alone.
+    @Test func aCodeOfAnUnknownWorkspaceWantsNew() async throws {
+      try await TestBed.run { bed in
+        let server = try await bed.server()
+        #expect(try await server.command(["pair", "--workspace", "team"]).isSuccess)
+        let refused = try await server.command(["pair", "--workspace", "taem"])
+        #expect(refused.code == 2 && refused.standardOutput.isEmpty, "\(refused)")
+        #expect(refused.standardError.contains("but team"), "\(refused)")
+        #expect(try await server.command(["pair", "--workspace", "taem", "--new"]).isSuccess)
+        #expect(try await server.command(["pair", "--new", "--workspace-id", "x"]).code == 2)
+      }
+    }
+
     @Test func aMissingServerExitsWithFour() async throws {
       try await TestBed.run { bed in
         let a = Device(bed, "a")

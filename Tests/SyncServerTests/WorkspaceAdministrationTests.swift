@@ -197,13 +197,35 @@ import WireProtocol
       #expect(problem?.code == .usage)
       #expect(problem?.message.contains("but team") == true)
       #expect(try administration.workspaces().workspaces.map(\.name) == ["team"])
-      #expect(try administration.pair(workspaceName: "default").workspaceName == "default")
+      #expect(
+        try administration.pair(workspaceName: nil, isNew: true).workspaceName == "default")
       #expect(try administration.pair(workspaceName: nil).workspaceName == "default")
       for name in ["a\nb", "a\u{1B}[31m"] {
         #expect(throws: SyncServerError.self) {
           try administration.renameWorkspace(named: "team", to: name)
         }
       }
+    }
+  }
+
+  /// A device that joined a workspace of a mistyped name would sit alone in it.
+  @Test func aMistypedWorkspaceIsNotCreated() async throws {
+    try await ServerFixture.with { fixture in
+      let administration = fixture.administration
+      let first = try administration.pair(workspaceName: "team")
+      let problem = #expect(throws: SyncServerError.self) {
+        try administration.pair(workspaceName: "taem")
+      }
+      #expect(problem?.code == .usage)
+      #expect(problem?.message.contains("no workspace taem, but team. ") == true)
+      #expect(problem?.message.hasSuffix("--workspace taem --new") == true)
+      #expect(throws: SyncServerError.self) {
+        try administration.pair(workspaceName: "team", isNew: true)
+      }
+      let second = try administration.pair(workspaceName: "taem", isNew: true)
+      #expect(second.workspace != first.workspace)
+      #expect(try administration.pair(workspaceName: "team").workspace == first.workspace)
+      #expect(try administration.workspaces().workspaces.map(\.name) == ["taem", "team"])
     }
   }
 
