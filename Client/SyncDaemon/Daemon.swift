@@ -32,6 +32,8 @@ struct Daemon: Sendable {
   var notifier: ServiceNotifier?
   /// Sockets that the service manager passed.
   var passedSockets: [Int32] = []
+  /// What a data directory that holds nothing yet gets as its settings; empty: no file.
+  var firstSettings: [SettingName: SettingValue] = [:]
   /// Called with the socket's path when it answers, before any agent starts.
   var ready: @Sendable (String) -> Void
 
@@ -61,7 +63,9 @@ struct Daemon: Sendable {
     var place = try SocketPath.choose(
       dataDirectory: dataDirectory,
       runtimeDirectories: SocketPath.runtimeDirectories(environment: environment))
+    let isFirst = isEmpty
     let client = try await open()
+    if isFirst { writeFirstSettings(client) }
     do {
       try place.prepare(dataDirectory: dataDirectory)
       let end = try await serve(client, at: place, stop: stop, whenIdle: whenIdle)
@@ -73,6 +77,21 @@ struct Daemon: Sendable {
       place.remove()
       await client.close()
       throw error
+    }
+  }
+
+  /// Whether the data directory has neither settings nor a store, nor one that was set aside.
+  private var isEmpty: Bool {
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: dataDirectory)) ?? []
+    return !names.contains { $0 == "config.json" || $0.hasPrefix("cospool.sqlite") }
+  }
+
+  private func writeFirstSettings(_ client: QueueClient) {
+    guard !firstSettings.isEmpty else { return }
+    do {
+      try settings.set(firstSettings.map { ($0.key, $0.value) }) { client.apply($0) }
+    } catch {
+      logger.warning("the first settings were not written: \(error)")
     }
   }
 

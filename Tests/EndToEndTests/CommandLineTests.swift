@@ -44,6 +44,7 @@ extension EndToEnd {
         let output = try await Device(bed, "a").attempt("status")
         #expect(output.code == 4, "\(output)")
         #expect(output.standardError.contains("cospoold"), "it says what to start: \(output)")
+        #expect(output.standardError.contains("cospool setup"), "\(output)")
       }
     }
 

@@ -36,6 +36,39 @@ extension EndToEnd {
       }
     }
 
+    /// What `cospool setup` and `cospool init` make: otherwise its prompts would get no thread on any
+    /// device.
+    @Test func aDaemonThatIsStartedByHandIsSetUpAsByInit() async throws {
+      try await TestBed.run { bed in
+        let a = Device(bed, "a")
+        func start() async throws -> ChildProcess {
+          let daemon = try bed.start("cospoold", ["--data", a.data], name: "by hand")
+          _ = try await daemon.line(holding: "ready on")
+          return daemon
+        }
+        func stop(_ daemon: ChildProcess) async throws {
+          daemon.send(SIGTERM)
+          _ = try await daemon.ended()
+        }
+        let path = a.data + "/config.json"
+        let first = try await start()
+        try await a.send("by-hand", "text")
+        #expect(try await a.cospool("thread", "list", "--all").contains("by-hand"))
+        _ = try await bed.run("cospool", ["init", "--data", bed.path("made")]).succeeded()
+        #expect(
+          try String(contentsOfFile: path, encoding: .utf8)
+            == String(contentsOfFile: bed.path("made/config.json"), encoding: .utf8))
+        try await stop(first)
+
+        // Settings that somebody has removed since are not written again.
+        try FileManager.default.removeItem(atPath: path)
+        let second = try await start()
+        #expect(!FileManager.default.fileExists(atPath: path))
+        #expect(try await a.cospool("thread", "list").contains("config set queueEnabled on"))
+        try await stop(second)
+      }
+    }
+
     /// Its options, the folder to which they refer, and its environment.
     @Test func whatWasStartedByHandIsStartedAlike() async throws {
       try await TestBed.run { bed in
