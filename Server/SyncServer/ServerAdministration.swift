@@ -20,8 +20,7 @@ package struct ServerAdministration: Sendable {
     package var code: String
     package var workspace: String
     package var workspaceName: String
-    /// Milliseconds since 1970.
-    package var expiresAt: Int64
+    package var expiresAt: PrintedTime
     /// The role of the device: viewer, author or host.
     package var role: String
     /// The length of its access in seconds; nil: until it is revoked.
@@ -68,22 +67,22 @@ package struct ServerAdministration: Sendable {
     }
   }
 
-  /// A device in printed form; times are milliseconds since 1970.
+  /// A device in printed form.
   package struct Device: Codable, Hashable, Sendable {
     package var id: String
     package var name: String
     package var workspace: String
     package var workspaceName: String
-    package var pairedAt: Int64
-    package var lastSeenAt: Int64?
+    package var pairedAt: PrintedTime
+    package var lastSeenAt: PrintedTime?
     /// Since when it has been connected; nil if it is not.
-    package var connectedSince: Int64?
+    package var connectedSince: PrintedTime?
     package var revoked: Bool
-    package var revokedAt: Int64?
+    package var revokedAt: PrintedTime?
     /// viewer, author or host.
     package var role: String
     /// When its access ends; nil: when it is revoked.
-    package var expiresAt: Int64?
+    package var expiresAt: PrintedTime?
   }
 
   package struct DeviceList: Codable, Hashable, Sendable {
@@ -137,7 +136,8 @@ package struct ServerAdministration: Sendable {
     let listening = AddressFile(directory: directory).read()
     return Pairing(
       code: code.display, workspace: workspace.description, workspaceName: name,
-      expiresAt: expiresAt, role: role.name, accessSeconds: accessMilliseconds.map { $0 / 1_000 },
+      expiresAt: PrintedTime(expiresAt), role: role.name,
+      accessSeconds: accessMilliseconds.map { $0 / 1_000 },
       server: listening?.devicesURL ?? listening?.url,
       isBehindProxy: listening.map { $0.isProxied && $0.devicesURL == nil } ?? false)
   }
@@ -249,7 +249,8 @@ package struct ServerAdministration: Sendable {
         var device = Device(listing)
         device.connectedSince =
           connected[
-            DeviceKey(workspace: listing.workspace, device: listing.id)]
+            DeviceKey(workspace: listing.workspace, device: listing.id)
+          ].map(PrintedTime.init)
         return device
       })
   }
@@ -352,8 +353,9 @@ extension ServerAdministration.Device {
   init(_ listing: DeviceListing) {
     self.init(
       id: listing.id.description, name: listing.name, workspace: listing.workspace.description,
-      workspaceName: listing.workspaceName, pairedAt: listing.pairedAt,
-      lastSeenAt: listing.lastSeenAt, revoked: listing.revokedAt != nil,
-      revokedAt: listing.revokedAt, role: listing.role.name, expiresAt: listing.expiresAt)
+      workspaceName: listing.workspaceName, pairedAt: PrintedTime(listing.pairedAt),
+      lastSeenAt: listing.lastSeenAt.map(PrintedTime.init), revoked: listing.revokedAt != nil,
+      revokedAt: listing.revokedAt.map(PrintedTime.init), role: listing.role.name,
+      expiresAt: listing.expiresAt.map(PrintedTime.init))
   }
 }

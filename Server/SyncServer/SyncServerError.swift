@@ -4,7 +4,8 @@ import ServerStore
 
 /// Why a command of the server failed, in words for its operator.
 package struct SyncServerError: Error, Hashable, Sendable, CustomStringConvertible {
-  package enum Code: Hashable, Sendable {
+  /// Its name is the error's code in JSON.
+  package enum Code: String, Hashable, Sendable {
     case failed
     case usage
     case unreachable

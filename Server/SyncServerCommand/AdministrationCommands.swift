@@ -50,8 +50,7 @@ struct PairingCodeCommand: ParsableCommand {
 
   @Flag(
     help: """
-      Print JSON: code, workspace, workspaceName, expiresAt (ms since 1970), role, accessSeconds, \
-      server.
+      Print JSON: code, workspace, workspaceName, expiresAt, role, accessSeconds, server.
       """)
   var json = false
 
@@ -95,7 +94,7 @@ struct DevicesCommand: ParsableCommand {
   @Option(help: "Only the devices of this workspace.")
   var workspace: String?
 
-  @Flag(help: "Print JSON; times are milliseconds since 1970.")
+  @Flag(help: "Print JSON.")
   var json = false
 
   func run() throws {

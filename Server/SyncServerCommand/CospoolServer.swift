@@ -47,6 +47,8 @@ struct CospoolServer: AsyncParsableCommand {
         cospool-server push targets                      where notifications are pushed to
         cospool-server push test 3f0c                    send a notice there now
 
+      With --json, errors are JSON as well, on stderr: {"error": {"code", "message", "exitCode"}}.
+
       EXIT CODES
         0 ok, 1 failed, 2 usage, 3 authentication, 4 unreachable, 5 conflict, \
       6 corrupt data, 7 disk, 75 try again later
@@ -78,25 +80,21 @@ struct CospoolServer: AsyncParsableCommand {
       } else {
         try command.run()
       }
-    } catch let fault as ArgumentFault {
-      StandardError.write(fault.text + "\n")
-      Foundation.exit(ExitStatus.usage)
-    } catch let error as SyncServerError {
-      // The error may name a folder of the data directory, to which another account writes.
-      StandardError.write("cospool-server: \(ShownName.lines(error.message))\n")
-      Foundation.exit(error.exitCode)
     } catch {
-      let message = HelpText.wrapped(
-        fullMessage(for: error, columns: HelpText.unwrappedColumns),
-        width: ProcessInfo.processInfo.environment["COLUMNS"].flatMap { Int($0) })
-      let code = exitCode(for: error)
-      if code.isSuccess {
-        if !message.isEmpty { print(message) }
+      let failure = ServerFailure(error)
+      guard failure.exitCode != 0 else {
+        if !failure.text.isEmpty { print(failure.text) }
         Foundation.exit(0)
       }
-      if !message.isEmpty { StandardError.write(message + "\n") }
-      Foundation.exit(code == .validationFailure ? 2 : code.rawValue)
+      let text = asksForJSON ? failure.json : failure.text
+      if !text.isEmpty { StandardError.write(text + "\n") }
+      Foundation.exit(failure.exitCode)
     }
+  }
+
+  /// Whether errors are to be JSON as well.
+  private static var asksForJSON: Bool {
+    ProcessInfo.processInfo.arguments.prefix { $0 != "--" }.contains("--json")
   }
 }
 

@@ -248,7 +248,7 @@ struct WorkspaceLogCommand: ParsableCommand {
   @Option(help: ArgumentHelp("The number of entries, newest first.", valueName: "n"))
   var limit = 100
 
-  @Flag(help: "Print JSON; times are milliseconds since 1970.")
+  @Flag(help: "Print JSON.")
   var json = false
 
   func validate() throws {

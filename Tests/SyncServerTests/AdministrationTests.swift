@@ -98,7 +98,7 @@ import WireProtocol
 
   private func pairingText(_ server: String?, isBehindProxy: Bool = false) -> String {
     ServerAdministration.Pairing(
-      code: "CODE", workspace: "w", workspaceName: "home", expiresAt: 1, role: "host",
+      code: "CODE", workspace: "w", workspaceName: "home", expiresAt: PrintedTime(1), role: "host",
       server: server, isBehindProxy: isBehindProxy
     ).text
   }
@@ -179,7 +179,8 @@ import WireProtocol
   @Test func namesAreShownWholeAndMoveNoCursor() {
     func row(_ name: String) -> String {
       let device = ServerAdministration.Device(
-        id: "id", name: name, workspace: "w", workspaceName: "home", pairedAt: 0, revoked: false,
+        id: "id", name: name, workspace: "w", workspaceName: "home", pairedAt: PrintedTime(0),
+        revoked: false,
         role: "host")
       let list = ServerAdministration.DeviceList(devices: [device])
       return DeviceTable.text(for: list).components(separatedBy: "\n").dropFirst()
@@ -252,8 +253,8 @@ import WireProtocol
       #expect(state.diskFree ?? 0 > 0)
       #expect(state.lastBackupAt == nil && state.text().contains("last backup: none"))
       let ends = try #require(state.certificateEndsAt)
-      #expect(ends == TestCertificate.localhost.endsAt.map { $0 * 1_000 })
-      let now = try #require(state.startedAt) + 3 * 86_400_000
+      #expect(ends == TestCertificate.localhost.endsAt.map { PrintedTime($0 * 1_000) })
+      let now = try #require(state.startedAt).milliseconds + 3 * 86_400_000
       #expect(state.text(now: now).contains("for 3 days"))
       await fixture.server.stop()
       try BackupPlace(folder: fixture.directory + "/gone").write(directory: fixture.directory)

@@ -72,6 +72,7 @@ import WireProtocol
       #expect(log[1...3].allSatisfy { $0.source == "127.0.0.1" })
       #expect(log[1].device == DeviceID(high: 9, low: 1).description)
       let text = log.map(\.text).joined()
+      #expect(log[4].workspaceName == "default" && text.contains("workspace default"), "\(text)")
       #expect(!text.contains("laptop") && !text.contains("stranger"), "\(text)")
     }
   }
@@ -364,7 +365,8 @@ import WireProtocol
       }
       let listed = try fixture.administration.devices(workspaceName: nil).devices[0]
       #expect(listed.role == "viewer")
-      #expect(try #require(listed.expiresAt) - listed.pairedAt == 3_600_000)
+      #expect(
+        try #require(listed.expiresAt).milliseconds - listed.pairedAt.milliseconds == 3_600_000)
       var device = WireDevice(number: 5, workspaceID: grant.workspace, token: grant.token)
       let joined = try await fixture.join(&device)
       try await joined.send(try device.write("text"))

@@ -77,8 +77,7 @@ package struct ServerBackup: Sendable {
   /// A backup in printed form.
   package struct Line: Codable, Hashable, Sendable {
     package var name: String
-    /// Milliseconds since 1970.
-    package var createdAt: Int64
+    package var createdAt: PrintedTime
     /// The size of a restore.
     package var bytes: Int
     package var attachments: Int
@@ -98,7 +97,7 @@ package struct ServerBackup: Sendable {
 
     init(_ manifest: BackupManifest, missing: Int) {
       name = manifest.name
-      createdAt = manifest.createdAt
+      createdAt = PrintedTime(manifest.createdAt)
       bytes = manifest.bytes
       attachments = manifest.files.count { $0.path.hasPrefix("blobs/") }
       workspaces = manifest.workspaces.count

@@ -1,0 +1,50 @@
+import ArgumentParser
+import Basics
+import CommandArguments
+import Foundation
+import SyncServer
+
+/// Why a command of the server ended, in words for its operator and for programs.
+struct ServerFailure: Encodable {
+  private(set) var code: String
+  private(set) var message: String
+  /// Of the process; 0 for help and the version, which are answers.
+  private(set) var exitCode: Int32
+  /// What people read; with the usage if the arguments are wrong. Empty if all is said.
+  let text: String
+
+  private enum CodingKeys: String, CodingKey {
+    case code, message, exitCode
+  }
+
+  init(_ error: any Error) {
+    switch error {
+    case let fault as ArgumentFault:
+      (code, message, exitCode) = ("usage", fault.message, ExitStatus.usage)
+      text = fault.text
+    case let error as SyncServerError:
+      (code, message, exitCode) = (error.code.rawValue, error.message, error.exitCode)
+      // It may name a folder of the data directory, to which another account writes.
+      text = "cospool-server: \(ShownName.lines(error.message))"
+    default:
+      message = CospoolServer.message(for: error)
+      text = HelpText.wrapped(
+        CospoolServer.fullMessage(for: error, columns: HelpText.unwrappedColumns),
+        width: ProcessInfo.processInfo.environment["COLUMNS"].flatMap { Int($0) })
+      let status = CospoolServer.exitCode(for: error)
+      let isUsage = status == .validationFailure
+      code = isUsage ? "usage" : "failed"
+      exitCode = isUsage ? ExitStatus.usage : status.rawValue
+    }
+  }
+
+  /// The same shape as the errors of `cospool`; empty if there is nothing to say, as after a report
+  /// that names errors.
+  var json: String {
+    guard !text.isEmpty else { return "" }
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    return (try? encoder.encode(["error": self])).map { String(decoding: $0, as: UTF8.self) }
+      ?? text
+  }
+}
