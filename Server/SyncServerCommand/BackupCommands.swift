@@ -92,6 +92,10 @@ struct BackupCreateCommand: ParsableCommand {
     } else {
       try StandardOutput.write(
         "Backup \(created.backup.text). \(created.newBytes) bytes are new in \(created.folder).")
+      if created.isNewFolder {
+        try StandardOutput.write(
+          "The folder is new. If it belongs on another disk, check that the disk is mounted.")
+      }
       for name in created.removed { try StandardOutput.write("Removed \(name).") }
     }
     for path in created.backup.damaged where !place.json {

@@ -103,6 +103,10 @@ struct DataOptions: ParsableArguments {
   @Option(name: .customLong("data"), help: "The data directory.")
   var directory: String?
 
+  func validate() throws {
+    guard directory != "" else { throw ValidationError(DataPath.empty) }
+  }
+
   private var isNamed: Bool {
     directory != nil || ProcessInfo.processInfo.environment["COSPOOL_SERVER_DATA"] != nil
   }

@@ -2,6 +2,7 @@ import ArgumentParser
 import Basics
 import CommandArguments
 import Foundation
+import QueueModel
 import SyncServer
 
 /// Why a command of the server ended, in words for its operator and for programs.
@@ -27,15 +28,30 @@ struct ServerFailure: Encodable {
       // It may name a folder of the data directory, to which another account writes.
       text = "cospool-server: \(ShownName.lines(error.message))"
     default:
-      message = CospoolServer.message(for: error)
-      text = HelpText.wrapped(
-        CospoolServer.fullMessage(for: error, columns: HelpText.unwrappedColumns),
-        width: ProcessInfo.processInfo.environment["COLUMNS"].flatMap { Int($0) })
       let status = CospoolServer.exitCode(for: error)
       let isUsage = status == .validationFailure
+      let unknown = isUsage ? Self.unknownCommand : nil
+      message = unknown ?? CospoolServer.message(for: error)
+      text =
+        unknown.map { "Error: \($0)" }
+        ?? HelpText.wrapped(
+          CospoolServer.fullMessage(for: error, columns: HelpText.unwrappedColumns),
+          width: ProcessInfo.processInfo.environment["COLUMNS"].flatMap { Int($0) })
       code = isUsage ? "usage" : "failed"
       exitCode = isUsage ? ExitStatus.usage : status.rawValue
     }
+  }
+
+  /// About a first word that names no command; the parser takes it for an argument of `serve`.
+  private static var unknownCommand: String? {
+    guard let word = ProcessInfo.processInfo.arguments.dropFirst().first, !word.hasPrefix("-"),
+      word != "help"
+    else { return nil }
+    let known = CospoolServer.configuration.subcommands.map { $0._commandName }
+    guard !known.contains(word) else { return nil }
+    let close = Similarity.closest(to: word, among: known).map { "'cospool-server \($0)'" }
+    return "There is no command 'cospool-server \(word)'."
+      + (close.isEmpty ? "" : " Did you mean \(close.joined(separator: " or "))?")
   }
 
   /// The same shape as the errors of `cospool`; empty if there is nothing to say, as after a report

@@ -117,6 +117,8 @@ package struct ServerBackup: Sendable {
   package struct Creation: Codable, Hashable, Sendable {
     package var backup: Line
     package var folder: String
+    /// Whether this backup made the folder: its disk may not be mounted.
+    package var isNewFolder: Bool
     /// Bytes that no earlier backup had.
     package var newBytes: Int
     /// Older backups that were removed.
@@ -141,6 +143,7 @@ package struct ServerBackup: Sendable {
     let administration = ServerAdministration(dataDirectory: directory)
     try administration.requireData()
     try ServerBackup.requireElsewhere(folder.path, than: directory)
+    let isNewFolder = !FileManager.default.fileExists(atPath: folder.path)
     let lock = try folder.prepare()
     defer { lock.release() }
     let now = now ?? ProcessClock.wallMilliseconds
@@ -161,7 +164,8 @@ package struct ServerBackup: Sendable {
     var removed: [String] = []
     if let count { removed = try folder.prune(keeping: count, sparing: manifest.name) }
     return Creation(
-      backup: Line(manifest, missing: 0), folder: folder.path, newBytes: contents.newBytes,
+      backup: Line(manifest, missing: 0), folder: folder.path, isNewFolder: isNewFolder,
+      newBytes: contents.newBytes,
       removed: removed)
   }
 
