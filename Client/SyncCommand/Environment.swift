@@ -31,6 +31,8 @@ struct Environment: Sendable {
   var pieces: @Sendable () -> AsyncStream<[UInt8]> = { StandardInput.pieces() }
   /// Shows a user a text and asks for yes or no; nil without a user at a terminal.
   var confirm: (@Sendable (String) -> Bool)?
+  /// The same for what the user most probably wants: Enter is a yes.
+  var accept: (@Sendable (String) -> Bool)?
   /// Shows a user a text and reads a line; nil without a user at a terminal.
   var ask: (@Sendable (String) -> String?)?
   /// Shows a line to the user while a command runs.
@@ -56,7 +58,9 @@ struct Environment: Sendable {
         screen: { isTerminal ? screenSize(variables) : nil }, style: { style(variables) },
         stop: { Signals.stream(of: [SIGINT, SIGTERM, SIGHUP]) },
         resizes: { Signals.stream(of: [SIGWINCH]) }),
-      confirm: isAtTerminal ? confirmAtTerminal : nil, ask: isAtTerminal ? askAtTerminal : nil)
+      confirm: isAtTerminal ? { confirmAtTerminal($0, byDefault: false) } : nil,
+      accept: isAtTerminal ? { confirmAtTerminal($0, byDefault: true) } : nil,
+      ask: isAtTerminal ? askAtTerminal : nil)
   }
 
   /// nil at the end of the input.
@@ -65,10 +69,13 @@ struct Environment: Sendable {
     return readLine().map { $0.trimmedOfWhitespace() }
   }
 
-  /// Only a clear yes is one; the end of the input is a no.
-  private static func confirmAtTerminal(_ text: String) -> Bool {
-    guard DescriptorWriter.write("\(text) [y/N] ", to: STDERR_FILENO) else { return false }
-    return ["y", "yes"].contains(readLine()?.lowercased())
+  /// Only a clear yes is one, or Enter if that is the default; the end of the input is a no.
+  private static func confirmAtTerminal(_ text: String, byDefault: Bool) -> Bool {
+    let choice = byDefault ? "[Y/n]" : "[y/N]"
+    guard DescriptorWriter.write("\(text) \(choice) ", to: STDERR_FILENO), let line = readLine()
+    else { return false }
+    let answer = line.trimmedOfWhitespace().lowercased()
+    return ["y", "yes"].contains(answer) || byDefault && answer.isEmpty
   }
 
   private static var isTerminal: Bool { isatty(STDOUT_FILENO) == 1 }

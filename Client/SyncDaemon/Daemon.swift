@@ -6,6 +6,7 @@ import LocalAPI
 import Logging
 import NIOCore
 import NIOPosix
+import ProcessResources
 import ServiceLifecycle
 import SyncClient
 import Synchronization
@@ -100,12 +101,23 @@ struct Daemon: Sendable {
       return try await QueueClient.open(
         settings.configuration(dataDirectory: dataDirectory), logger: logger)
     } catch .locked(let path) {
-      throw DaemonFailure(
-        message: "another daemon uses \(path). Use that one with cospool, stop it, or choose "
-          + "another --data.", exitCode: ExitStatus.failed)
+      throw DaemonFailure(message: Daemon.occupied(path), exitCode: ExitStatus.failed)
     } catch {
       throw DaemonFailure(message: error.description, exitCode: error.exitCode)
     }
+  }
+
+  /// About the daemon that holds a data directory. Without its socket no command finds it.
+  private static func occupied(_ path: String) -> String {
+    let holder = DirectoryLock.holder(ofFile: path + "/lock")
+    let advice =
+      holder.map {
+        "If cospool does not find it, its socket was removed: kill \($0), then start again."
+      }
+      ?? "Or choose another --data."
+    return
+      "another daemon\(holder.map { ", process \($0)," } ?? "") uses \(path). Use that one with "
+      + "cospool, or stop it. \(advice)"
   }
 
   private func serve(

@@ -36,6 +36,36 @@ extension EndToEnd {
       }
     }
 
+    /// A person at a terminal learns within seconds why nothing happens.
+    @Test func whoWaitsForADaemonLearnsIt() async throws {
+      try await TestBed.run { bed in
+        let a = Device(bed, "a")
+        try await a.start()
+        let daemon = try #require(a.daemon)
+        daemon.send(SIGSTOP)
+        let words = ["send", "-s", "s", "slow", "--data", a.data]
+        let command = try bed.start("cospool", words)
+        _ = try await command.line(holding: "Waiting for the daemon's answer")
+        daemon.send(SIGCONT)
+        let output = try await bed.finish(command, words).succeeded()
+        #expect(output.standardOutput.contains("queued"), "\(output)")
+      }
+    }
+
+    /// No command finds a daemon without its socket, and none can be started beside it.
+    @Test func aDaemonWhoseSocketIsGoneIsNamed() async throws {
+      try await TestBed.run { bed in
+        let a = Device(bed, "a")
+        try await a.start()
+        let daemon = try #require(a.daemon)
+        try FileManager.default.removeItem(atPath: a.data + "/cospool.sock")
+        let words = ["--data", a.data]
+        let refused = try await bed.run("cospoold", words)
+        #expect(refused.code == 1, "\(refused)")
+        #expect(refused.standardError.contains("kill \(daemon.id), then"), "\(refused)")
+      }
+    }
+
     /// What `cospool setup` and `cospool init` make: otherwise its prompts would get no thread on any
     /// device.
     @Test func aDaemonThatIsStartedByHandIsSetUpAsByInit() async throws {

@@ -102,7 +102,7 @@ import Testing
         (["queue", "edit", "1111111", " "], 2, "Nothing was changed"),
         (["send", "-s", "re\u{FFFD}", "--new", "three"], 2, "is not UTF-8"),
         (["config", "set", "maxQueueSizes", "3"], 2, "There is no setting"),
-        (["send", "-s", "review", "  "], 1, "blank"),
+        (["send", "-s", "review", "  "], 2, "blank"),
         (["send", "-s", "review", "--id", Self.first, "other"], 5, "already exists"),
         (["queue", "list", "-s", "none"], 1, "No session none"),
         (["queue", "show", "ffff"], 1, "No message ffff"),

@@ -128,8 +128,10 @@ extension Doctor {
       DoctorFinding.warning("settings", $0, fix: "See the settings: cospool config list")
     }
     let request = context.limits.request(["settings", "check"], .post)
-    if let answer = try? await context.connection.answer(to: request)
-      .decoded(SettingsCheckAnswer.self)
+    // What is no JSON is reported once.
+    if config(context).allSatisfy({ $0.severity != .error }),
+      let answer = try? await context.connection.answer(to: request)
+        .decoded(SettingsCheckAnswer.self)
     {
       findings += answer.faults.map {
         .error(
