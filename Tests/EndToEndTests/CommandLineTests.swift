@@ -90,6 +90,19 @@ extension EndToEnd {
       }
     }
 
+    @Test func aMistypedCommandOfTheServerHasASuggestion() async throws {
+      try await TestBed.run { bed in
+        for (words, code) in [(["devcies"], 2), (["devcies", "--json"], 2), (["--data", ""], 2)] {
+          let output = try await bed.run("cospool-server", words)
+          #expect(output.code == code, "\(output)")
+          #expect(
+            output.standardError.contains(
+              words[0] == "devcies"
+                ? "Did you mean 'cospool-server devices'?" : "--data is empty"), "\(output)")
+        }
+      }
+    }
+
     @Test func aMissingServerExitsWithFour() async throws {
       try await TestBed.run { bed in
         let a = Device(bed, "a")
