@@ -42,7 +42,7 @@ enum CommandSuggestion {
         continue
       }
       if word.hasPrefix("-") {
-        followsOption = true
+        followsOption = word != "--json"
         continue
       }
       let subcommands = group.configuration.subcommands

@@ -119,7 +119,12 @@ package struct ServerAdministration: Sendable {
     let named = try workspaceID.map { text throws(SyncServerError) in
       try place(ofWorkspace: text, named: workspaceName)
     }
-    let name = try named?.name ?? wantedName(workspaceName, isNew: isNew)
+    let name: String
+    if let named {
+      name = named.name
+    } else {
+      name = try wantedName(workspaceName, isNew: isNew)
+    }
     var generator = SystemRandomNumberGenerator()
     let code = PairingCode(using: &generator)
     let now = ProcessClock.wallMilliseconds

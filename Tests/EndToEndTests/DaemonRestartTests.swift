@@ -58,7 +58,8 @@ extension EndToEnd {
         let a = Device(bed, "a")
         try await a.start()
         let daemon = try #require(a.daemon)
-        try FileManager.default.removeItem(atPath: a.data + "/cospool.sock")
+        // It is elsewhere if the path of the data directory is long.
+        try? FileManager.default.removeItem(atPath: a.data + "/cospool.sock")
         let words = ["--data", a.data]
         let refused = try await bed.run("cospoold", words)
         #expect(refused.code == 1, "\(refused)")

@@ -127,11 +127,11 @@ extension Doctor {
     var findings = context.warnings.map {
       DoctorFinding.warning("settings", $0, fix: "See the settings: cospool config list")
     }
+    // What is no JSON is reported by that check alone.
+    guard config(context).allSatisfy({ $0.severity != .error }) else { return findings }
     let request = context.limits.request(["settings", "check"], .post)
-    // What is no JSON is reported once.
-    if config(context).allSatisfy({ $0.severity != .error }),
-      let answer = try? await context.connection.answer(to: request)
-        .decoded(SettingsCheckAnswer.self)
+    if let answer = try? await context.connection.answer(to: request)
+      .decoded(SettingsCheckAnswer.self)
     {
       findings += answer.faults.map {
         .error(
