@@ -48,7 +48,7 @@ extension EndToEnd {
       }
     }
 
-    /// A code of a server that does not run, or of a directory that nobody serves, works never.
+    /// A code works only while a server runs; a mistyped directory has none.
     @Test func aCodeOfNoServerExitsWithFourAndMakesNothing() async throws {
       try await TestBed.run { bed in
         let data = bed.path("mistyped")

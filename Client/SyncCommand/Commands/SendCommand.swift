@@ -75,7 +75,7 @@ struct SendCommand: SessionCommand {
     case .one(let known): session.name = known.id.rawValue
     case .several(let sessions): throw names.ambiguous(text, sessions)
     case .none:
-      // A UUID is often shown by its first digits, which are nobody's choice of a name.
+      // Lists show a UUID by its first digits, and people do not choose such names.
       if !new, let known = names.session(ofDigits: text) {
         session.name = known.id.rawValue
         break
