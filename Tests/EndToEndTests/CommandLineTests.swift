@@ -90,6 +90,31 @@ extension EndToEnd {
       }
     }
 
+    /// Its agent works on the text that it has.
+    @Test func aChangeThatIsTooLateExitsWithFive() async throws {
+      try await TestBed.run { bed in
+        let a = Device(bed, "a")
+        try await a.start()
+        let agent = bed.path("agent")
+        try "#!/bin/sh\nexec sleep 600\n".write(toFile: agent, atomically: true, encoding: .utf8)
+        #expect(chmod(agent, 0o755) == 0)
+        try await a.cospool("config", "set", "command", "\(agent) {}")
+        try await a.cospool("config", "set", "agent", "command")
+        try await a.cospool("session", "add", "s")
+        try await a.cospool("session", "host", "s", "this")
+        let id = try await a.send("s", "text")
+        try await bed.eventually("it runs", within: 60) {
+          try await a.message(id).status == "running"
+        }
+        for words in [["queue", "edit", id, "other"], ["queue", "cancel", id]] {
+          let late = try await a.attempt(words)
+          #expect(late.code == 5, "\(late)")
+          #expect(late.standardError.contains("cospool queue stop -s SESSION"), "\(late)")
+        }
+        try await a.cospool("queue", "stop", "-s", "s")
+      }
+    }
+
     @Test func aMistypedCommandOfTheServerHasASuggestion() async throws {
       try await TestBed.run { bed in
         for (words, code) in [(["devcies"], 2), (["devcies", "--json"], 2), (["--data", ""], 2)] {
