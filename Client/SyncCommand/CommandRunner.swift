@@ -73,7 +73,8 @@ struct CommandRunner: Sendable {
     do {
       var connection = environment.connection(
         try environment.dataDirectory(flag: command.options.data))
-      if !isJSON {
+      // For a user at a terminal; what scripts read stays as it is.
+      if environment.confirm != nil, !isJSON {
         connection.waiting = { [complain = environment.complain] in
           complain("cospool: Waiting for the daemon's answer …")
         }

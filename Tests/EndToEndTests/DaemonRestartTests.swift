@@ -43,8 +43,10 @@ extension EndToEnd {
         try await a.start()
         let daemon = try #require(a.daemon)
         daemon.send(SIGSTOP)
-        let words = ["send", "-s", "s", "slow", "--data", a.data]
-        let command = try bed.start("cospool", words)
+        let cospool = try Executables.path(of: "cospool")
+        let words = ["-qefc", "'\(cospool)' send -s s slow --data '\(a.data)'", "/dev/null"]
+        let command = try bed.launch(
+          "/usr/bin/script", words, name: "terminal", environment: ["TERM": "dumb"])
         _ = try await command.line(holding: "Waiting for the daemon's answer")
         daemon.send(SIGCONT)
         let output = try await bed.finish(command, words).succeeded()
