@@ -58,9 +58,8 @@ struct Environment: Sendable {
         screen: { isTerminal ? screenSize(variables) : nil }, style: { style(variables) },
         stop: { Signals.stream(of: [SIGINT, SIGTERM, SIGHUP]) },
         resizes: { Signals.stream(of: [SIGWINCH]) }),
-      confirm: isAtTerminal ? { confirmAtTerminal($0, byDefault: false) } : nil,
-      accept: isAtTerminal ? { confirmAtTerminal($0, byDefault: true) } : nil,
-      ask: isAtTerminal ? askAtTerminal : nil)
+      confirm: isAtTerminal ? confirmAtTerminal : nil,
+      accept: isAtTerminal ? acceptAtTerminal : nil, ask: isAtTerminal ? askAtTerminal : nil)
   }
 
   /// nil at the end of the input.
@@ -69,13 +68,14 @@ struct Environment: Sendable {
     return readLine().map { $0.trimmedOfWhitespace() }
   }
 
-  /// Only a clear yes is one, or Enter if that is the default; the end of the input is a no.
-  private static func confirmAtTerminal(_ text: String, byDefault: Bool) -> Bool {
-    let choice = byDefault ? "[Y/n]" : "[y/N]"
-    guard DescriptorWriter.write("\(text) \(choice) ", to: STDERR_FILENO), let line = readLine()
-    else { return false }
-    let answer = line.trimmedOfWhitespace().lowercased()
-    return ["y", "yes"].contains(answer) || byDefault && answer.isEmpty
+  /// Only a clear yes is one; the end of the input is a no.
+  private static func confirmAtTerminal(_ text: String) -> Bool {
+    ["y", "yes"].contains(askAtTerminal("\(text) [y/N] ")?.lowercased())
+  }
+
+  /// Enter is a yes, too; the end of the input is a no.
+  private static func acceptAtTerminal(_ text: String) -> Bool {
+    ["", "y", "yes"].contains(askAtTerminal("\(text) [Y/n] ")?.lowercased())
   }
 
   private static var isTerminal: Bool { isatty(STDOUT_FILENO) == 1 }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import LocalAPI
+import QueueModel
 
 /// `cospool session`
 struct SessionCommands: ParsableCommand {
