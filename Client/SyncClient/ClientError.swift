@@ -78,7 +78,7 @@ public enum ClientError: Error, Hashable, Sendable {
   /// conflict, 6 corrupt data, 7 disk, 75 try again later.
   public var exitCode: Int32 {
     switch self {
-    case .queue(.messageIDTaken): ExitStatus.conflict
+    case .queue(.messageIDTaken), .queue(.alreadyStarted): ExitStatus.conflict
     case .queue(.invalidSessionID), .queue(.invalidName), .invalidServerURL,
       .notEncrypted, .pushTargetRefused:
       ExitStatus.usage

@@ -58,15 +58,12 @@ extension QueueClient {
     do {
       // The version first: another one has other fields.
       let head = try JSONDecoder().decode(DocumentHead.self, from: data)
-      let known = WorkspaceDocument(sessions: [], threads: [])
-      guard head.format == known.format else {
+      guard head.format == WorkspaceDocument.format else {
         throw ClientError.invalidDocument(
-          message: "format: \"\(head.format)\" is not \"\(known.format)\".")
+          message: "format: \"\(head.format)\" is not \"\(WorkspaceDocument.format)\".")
       }
-      guard head.version == known.version else {
-        throw ClientError.invalidDocument(
-          message: "version: \(head.version) is unknown; this version of Cospool reads "
-            + "\(known.version).")
+      if let fault = WorkspaceDocument.fault(ofVersion: head.version) {
+        throw ClientError.invalidDocument(message: fault + ".")
       }
       document = try JSONDecoder().decode(WorkspaceDocument.self, from: data)
     } catch let error as ClientError {

@@ -88,7 +88,11 @@ struct CommandFailure: Error, Equatable, Codable {
   /// For users, on stderr; it may contain names of devices and sessions.
   var text: String {
     let more =
-      code == "queueFull" ? "\nTo raise the limit: cospool config set maxQueueSize NUMBER" : ""
+      switch code {
+      case "queueFull": "\nTo raise the limit: cospool config set maxQueueSize NUMBER"
+      case "alreadyStarted": "\nTo stop it: cospool queue stop -s SESSION"
+      default: ""
+      }
     return "cospool: \(TextStyle.block(message))\(more)"
   }
 

@@ -72,8 +72,14 @@ struct CommandRunner: Sendable {
   private func run(_ command: any DaemonCommand) async -> Outcome {
     let isJSON = command.options.json
     do {
-      let connection = environment.connection(
+      var connection = environment.connection(
         try environment.dataDirectory(flag: command.options.data))
+      // For a user at a terminal; what scripts read stays as it is.
+      if environment.confirm != nil, !isJSON {
+        connection.waiting = { [complain = environment.complain] in
+          complain("cospool: Waiting for the daemon's answer …")
+        }
+      }
       if let message = (command as? any EditorCommand)?.editedMessage {
         let session = EditorSession(
           connection: connection, message: message, variables: environment.variables)
@@ -170,7 +176,9 @@ struct CommandRunner: Sendable {
     switch error {
     case let failure as CommandFailure: failure
     case let error as QueueError:
-      CommandFailure(code: error.code, message: error.description, exitCode: ExitStatus.failed)
+      CommandFailure(
+        code: error.code, message: error.description,
+        exitCode: error == .blankText ? ExitStatus.usage : ExitStatus.failed)
     default: CommandFailure(code: "internal", message: "\(error)", exitCode: ExitStatus.failed)
     }
   }

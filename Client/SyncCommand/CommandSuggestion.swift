@@ -35,14 +35,20 @@ enum CommandSuggestion {
     var group: any ParsableCommand.Type = Cospool.self
     var path = [Cospool._commandName]
     var words = arguments[...]
+    var followsOption = false
     while let word = words.popFirst() {
       if word == "--data" {
         words = words.dropFirst()
         continue
       }
-      if word.hasPrefix("-") { continue }
+      if word.hasPrefix("-") {
+        followsOption = word != "--json"
+        continue
+      }
       let subcommands = group.configuration.subcommands
-      guard !subcommands.isEmpty else { return nil }
+      // What follows an option of the group's usual command may be its value.
+      guard !subcommands.isEmpty, !followsOption || group.configuration.defaultSubcommand == nil
+      else { return nil }
       if let next = subcommands.first(where: { $0._commandName == word }) {
         group = next
         path.append(word)
@@ -50,7 +56,10 @@ enum CommandSuggestion {
       }
       guard word != "help" else { return nil }
       let known = subcommands.filter { $0.configuration.shouldDisplay }.map { $0._commandName }
-      let close = Similarity.closest(to: word, among: known)
+      // As people know it from other programs.
+      let close =
+        word == "ls" && known.contains("list")
+        ? ["list"] : Similarity.closest(to: word, among: known)
       let meant = close.map { "'\((path + [$0]).joined(separator: " "))'" }
       let question = meant.isEmpty ? "" : " Did you mean \(meant.joined(separator: " or "))?"
       return "There is no command '\((path + [word]).joined(separator: " "))'.\(question)"

@@ -87,6 +87,10 @@ struct GlobalOptions: ParsableArguments {
 
   @Flag(help: "Write JSON instead of text; errors too, on stderr.")
   var json = false
+
+  func validate() throws {
+    guard data != "" else { throw ValidationError(DataPath.empty) }
+  }
 }
 
 /// A command that is one request to the daemon.

@@ -21,6 +21,8 @@ struct DaemonConnection: Sendable {
   /// daemon that started it.
   private var turn: (socket: String, token: String)?
   private var variables: [String: String]
+  /// Called if a request that is answered at once as a rule is not, after two seconds.
+  var waiting: (@Sendable () -> Void)?
 
   /// - Parameter variables: of the environment, which name the socket of an agent and the service.
   init(dataDirectory: String, variables: [String: String] = [:]) {
@@ -60,6 +62,12 @@ struct DaemonConnection: Sendable {
 
   func answer(to request: APIRequest) async throws -> Answer {
     let reply: HTTPExchange.Reply
+    let notice = Task { [waiting] in
+      guard let waiting, request.timeoutSeconds == APIRequest.timeoutSecondsDefault else { return }
+      try await Task.sleep(for: .seconds(2))
+      waiting()
+    }
+    defer { notice.cancel() }
     do {
       reply = try await exchange.reply(to: request)
     } catch HTTPExchange.Failure.timedOut where turn == nil {

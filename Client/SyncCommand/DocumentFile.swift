@@ -45,8 +45,7 @@ enum DocumentFile {
     do {
       data = try Data(contentsOf: URL(fileURLWithPath: path))
     } catch {
-      throw CommandFailure(
-        code: "unreadableFile", message: "\(path) cannot be read.", exitCode: ExitStatus.failed)
+      throw CommandFailure.unreadable(path, because: error)
     }
     guard data.count <= bytesMax else {
       throw CommandFailure(

@@ -31,6 +31,8 @@ struct Environment: Sendable {
   var pieces: @Sendable () -> AsyncStream<[UInt8]> = { StandardInput.pieces() }
   /// Shows a user a text and asks for yes or no; nil without a user at a terminal.
   var confirm: (@Sendable (String) -> Bool)?
+  /// The same for what the user most probably wants: Enter is a yes.
+  var accept: (@Sendable (String) -> Bool)?
   /// Shows a user a text and reads a line; nil without a user at a terminal.
   var ask: (@Sendable (String) -> String?)?
   /// Shows a line to the user while a command runs.
@@ -56,7 +58,8 @@ struct Environment: Sendable {
         screen: { isTerminal ? screenSize(variables) : nil }, style: { style(variables) },
         stop: { Signals.stream(of: [SIGINT, SIGTERM, SIGHUP]) },
         resizes: { Signals.stream(of: [SIGWINCH]) }),
-      confirm: isAtTerminal ? confirmAtTerminal : nil, ask: isAtTerminal ? askAtTerminal : nil)
+      confirm: isAtTerminal ? confirmAtTerminal : nil,
+      accept: isAtTerminal ? acceptAtTerminal : nil, ask: isAtTerminal ? askAtTerminal : nil)
   }
 
   /// nil at the end of the input.
@@ -67,8 +70,12 @@ struct Environment: Sendable {
 
   /// Only a clear yes counts; the end of the input counts as no.
   private static func confirmAtTerminal(_ text: String) -> Bool {
-    guard DescriptorWriter.write("\(text) [y/N] ", to: STDERR_FILENO) else { return false }
-    return ["y", "yes"].contains(readLine()?.lowercased())
+    ["y", "yes"].contains(askAtTerminal("\(text) [y/N] ")?.lowercased())
+  }
+
+  /// Enter is a yes, too; the end of the input is a no.
+  private static func acceptAtTerminal(_ text: String) -> Bool {
+    ["", "y", "yes"].contains(askAtTerminal("\(text) [Y/n] ")?.lowercased())
   }
 
   private static var isTerminal: Bool { isatty(STDOUT_FILENO) == 1 }

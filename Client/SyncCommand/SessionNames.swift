@@ -3,6 +3,12 @@ import Basics
 import LocalAPI
 import QueueModel
 
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
 /// A command that names sessions. A user may use the id, the name, or the beginning of either; the
 /// daemon accepts only ids.
 protocol SessionNaming: DaemonCommand {
@@ -83,6 +89,17 @@ struct SessionNames: Sendable {
 
   /// The same, but without beginnings.
   func wholeMatch(_ text: String) -> NameMatch<SessionAnswer> { match(text, .none) }
+
+  /// The only session whose id is a UUID that begins with these digits, of which there are four or
+  /// more.
+  func session(ofDigits text: String) -> SessionAnswer? {
+    let digits = text.lowercased()
+    guard digits.count >= 4 else { return nil }
+    let found = sessions.filter {
+      UUID(uuidString: $0.id.rawValue) != nil && $0.id.rawValue.lowercased().hasPrefix(digits)
+    }
+    return found.count == 1 ? found[0] : nil
+  }
 
   private func match(
     _ text: String, _ beginnings: NameMatch<SessionAnswer>.Beginnings

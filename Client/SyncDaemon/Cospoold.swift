@@ -53,6 +53,8 @@ struct Cospoold {
       let daemon = Daemon(
         dataDirectory: directory, settings: settings, environment: environment, logger: logger,
         notifier: notifier, passedSockets: passedSockets,
+        // As `cospool init` does; only the library has the thread queue off.
+        firstSettings: [.queueEnabled: .flag(true)],
         ready: { [logger] path in
           // All files from here on have an explicit mode, or are in a private folder.
           umask(inheritedMask)

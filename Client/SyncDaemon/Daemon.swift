@@ -6,6 +6,7 @@ import LocalAPI
 import Logging
 import NIOCore
 import NIOPosix
+import ProcessResources
 import ServiceLifecycle
 import SyncClient
 import Synchronization
@@ -32,6 +33,8 @@ struct Daemon: Sendable {
   var notifier: ServiceNotifier?
   /// Sockets that the service manager passed.
   var passedSockets: [Int32] = []
+  /// What a data directory that holds nothing yet gets as its settings; empty: no file.
+  var firstSettings: [SettingName: SettingValue] = [:]
   /// Called with the socket's path when it answers, before any agent starts.
   var ready: @Sendable (String) -> Void
 
@@ -61,7 +64,9 @@ struct Daemon: Sendable {
     var place = try SocketPath.choose(
       dataDirectory: dataDirectory,
       runtimeDirectories: SocketPath.runtimeDirectories(environment: environment))
+    let isFirst = isEmpty
     let client = try await open()
+    if isFirst { writeFirstSettings(client) }
     do {
       try place.prepare(dataDirectory: dataDirectory)
       let end = try await serve(client, at: place, stop: stop, whenIdle: whenIdle)
@@ -76,17 +81,43 @@ struct Daemon: Sendable {
     }
   }
 
+  /// Whether the data directory has neither settings nor a store, nor one that was set aside.
+  private var isEmpty: Bool {
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: dataDirectory)) ?? []
+    return !names.contains { $0 == "config.json" || $0.hasPrefix("cospool.sqlite") }
+  }
+
+  private func writeFirstSettings(_ client: QueueClient) {
+    guard !firstSettings.isEmpty else { return }
+    do {
+      try settings.set(firstSettings.map { ($0.key, $0.value) }) { client.apply($0) }
+    } catch {
+      logger.warning("the first settings were not written: \(error)")
+    }
+  }
+
   private func open() async throws(DaemonFailure) -> QueueClient {
     do {
       return try await QueueClient.open(
         settings.configuration(dataDirectory: dataDirectory), logger: logger)
     } catch .locked(let path) {
-      throw DaemonFailure(
-        message: "another daemon uses \(path). Use that one with cospool, stop it, or choose "
-          + "another --data.", exitCode: ExitStatus.failed)
+      throw DaemonFailure(message: Daemon.occupied(path), exitCode: ExitStatus.failed)
     } catch {
       throw DaemonFailure(message: error.description, exitCode: error.exitCode)
     }
+  }
+
+  /// About the daemon that holds a data directory. Without its socket no command finds it.
+  private static func occupied(_ path: String) -> String {
+    let holder = DirectoryLock.holder(ofFile: path + "/lock")
+    let advice =
+      holder.map {
+        "If cospool does not find it, its socket was removed: kill \($0), then start again."
+      }
+      ?? "Or choose another --data."
+    return
+      "another daemon\(holder.map { ", process \($0)," } ?? "") uses \(path). Use that one with "
+      + "cospool, or stop it. \(advice)"
   }
 
   private func serve(

@@ -87,6 +87,7 @@ struct DaemonOptions: ParsableCommand {
   }
 
   func validate() throws {
+    guard data != "" else { throw ValidationError(DataPath.empty) }
     if let queueSizeMax, !Limits.queueSizeRange.contains(queueSizeMax) {
       throw ValidationError(
         "--max-queue-size \(queueSizeMax): choose \(Limits.queueSizeRange.lowerBound) to "

@@ -89,7 +89,8 @@ struct HistoryHandlers: RouteHandlers {
     var before: HistoryPosition?
     if let text = query.get("before") {
       guard let position = HistoryPosition(text) else {
-        throw APIProblem.badRequest("before must be the next of an earlier answer.")
+        throw APIProblem.badRequest(
+          "before: give the next of an earlier answer, as cospool log --json shows it.")
       }
       before = position
     }

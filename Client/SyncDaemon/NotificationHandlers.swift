@@ -80,7 +80,7 @@ struct NotificationHandlers: RouteHandlers {
     let text = try parameter("target", of: context)
     guard let target = PushTargetID(text) else {
       throw APIProblem.badRequest(
-        "\"\(text)\" is not a UUID. GET /v1/push/targets lists the ids of push targets.")
+        "\"\(text)\" is not a UUID. cospool push list shows the ids.")
     }
     return target
   }

@@ -61,11 +61,16 @@ struct SettingsHandlers: RouteHandlers {
   private func setting(_ context: Context) throws -> SettingName {
     let text = try context.parameters.require("setting")
     guard let name = SettingName(rawValue: text) else {
+      let known = SettingName.allCases.map(\.rawValue)
+      let close = Similarity.closest(to: text, among: known)
+      let advice =
+        close.isEmpty
+        ? "Choose from \(known.joined(separator: ", "))."
+        : "Did you mean \(close.joined(separator: " or "))?"
       throw APIProblem(
         .notFound, code: "settingNotFound",
-        message: "There is no setting \"\(text)\". Choose from "
-          + SettingName.allCases.map(\.rawValue).joined(separator: ", ") + ".",
-        exitCode: ExitStatus.usage)
+        message: "There is no setting \"\(text)\". \(advice)", exitCode: ExitStatus.usage,
+        candidates: close.isEmpty ? nil : close)
     }
     return name
   }

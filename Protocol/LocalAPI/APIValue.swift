@@ -30,8 +30,6 @@ package struct Note: Sendable {
   var members: [String: JSONValue]
   /// Whether it is present, as null, even without a value.
   var isAlwaysThere = false
-  /// Another schema that the field may have instead of its type's.
-  var alternative: JSONValue?
 
   private init(_ members: [String: JSONValue]) {
     self.members = members
@@ -70,13 +68,6 @@ package struct Note: Sendable {
     note.isAlwaysThere = isAlwaysThere
     return note
   }
-
-  /// An answer has its type; in a request the field is ignored, so any value is allowed.
-  package static let unread: Note = {
-    var note = Note([:])
-    note.alternative = ["description": "Ignored in an import."]
-    return note
-  }()
 
   package static func constant(_ value: JSONValue) -> Note { Note(["const": value]) }
 

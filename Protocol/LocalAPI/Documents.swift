@@ -4,24 +4,23 @@ package import QueueModel
 extension WorkspaceDocument: APIValue {
   package static var schemaName: String? { "Document" }
   package static var notes: [String: Note] {
-    ["format": .constant(.string(format)), "version": .constant(.integer(version))]
+    ["format": .constant(.string(format)), "version": .range(versionsRead)]
   }
 }
 
 extension WorkspaceDocument.Session: APIValue {
   package static var notes: [String: Note] {
-    ["name": .nullable("string"), "project": .nullable("string"), "task": .unread]
+    ["name": .nullable("string"), "project": .nullable("string")]
   }
 }
 
 extension WorkspaceDocument.Message: APIValue {
   package static var notes: [String: Note] {
     [
-      "priority": .priority, "createdAt": .milliseconds, "device": .nullable("string"),
-      "project": .nullable("string"), "attempts": .nullable("integer"),
+      "priority": .priority, "device": .nullable("string"), "project": .nullable("string"),
+      "attempts": .nullable("integer"),
       "lastError": .nullable("string"), "attachments": .nullable("array"),
       "byAgent": .nullable("boolean"), "editions": .nullable("array"),
-      "later": .milliseconds,
     ]
   }
 }
@@ -30,14 +29,24 @@ extension WorkspaceDocument.Edition: APIValue {
   package static var notes: [String: Note] {
     [
       "content": .nullable("string"), "bytes": .nullable("integer"), "digest": .nullable("string"),
-      "savedAt": .milliseconds, "device": .nullable("string"),
+      "device": .nullable("string"),
     ]
   }
 }
 
 extension WorkspaceDocument.Thread: APIValue {
   package static var isOfDocument: Bool { true }
-  package static var notes: [String: Note] { ["queuedAt": .milliseconds] }
+}
+
+extension DocumentTime: SchemaGiven {
+  static var schema: JSONValue {
+    [
+      "anyOf": [
+        Note.time.schema, ["type": "integer", "description": "Milliseconds, as in version 1."],
+      ]
+    ]
+  }
+  static var example: DocumentTime? { DocumentTime(0) }
 }
 
 extension WorkspaceDump: APIValue {

@@ -132,7 +132,7 @@ private final class FieldRecorder: Decoder {
     let (schema, value) = catalog.entry(type)
     let note = notes[name]
     let described = note.map { schema.merging($0.members) } ?? schema
-    properties[name] = note?.alternative.map { ["anyOf": [described, $0]] } ?? described
+    properties[name] = described
     if isRequired || note?.isAlwaysThere == true { required.insert(name) }
     return value
   }

@@ -48,7 +48,7 @@ package enum StoreOpeningError: Error, Hashable, Sendable, CustomStringConvertib
       "A restore into \(path) did not finish. Run it again: cospool-server backup restore. "
         + "The previous data is in a folder before-restore-…"
     case .absent(let path):
-      "There is no server data at \(path). Start the server or pair a device first."
+      "There is no server data at \(path). Start the server first: cospool-server serve"
     }
   }
 }

@@ -24,11 +24,11 @@ package enum DeviceTable {
   private static func access(of device: ServerAdministration.Device) -> String {
     if device.revoked { return "revoked" }
     guard let end = device.expiresAt else { return device.role }
-    let verb = end <= ProcessClock.wallMilliseconds ? "ended" : "until"
+    let verb = end.milliseconds <= ProcessClock.wallMilliseconds ? "ended" : "until"
     return "\(device.role), \(verb) \(time(end))"
   }
 
-  private static func time(_ milliseconds: Int64) -> String {
-    Date(timeIntervalSince1970: Double(milliseconds) / 1_000).formatted(.iso8601)
+  private static func time(_ time: PrintedTime) -> String {
+    Date(timeIntervalSince1970: Double(time.milliseconds) / 1_000).formatted(.iso8601)
   }
 }

@@ -33,7 +33,7 @@ package enum ListeningAddress {
 
   /// The URL to type; HOST replaces an unknown name.
   ///
-  /// - Parameter url: the address of the serving process; nil if there is none.
+  /// - Parameter url: the address of the serving process; nil if it has not reported one.
   static func typed(_ url: String?) -> String {
     guard let url else { return "ws://HOST:PORT" }
     guard let parts = Parts(url), parts.isWildcard else { return url }
@@ -44,8 +44,7 @@ package enum ListeningAddress {
   static func hint(_ url: String?) -> String {
     guard let url else {
       return
-        "\n\nNo server is running for this data directory. Start one with the same --data: "
-        + "cospool-server serve. It prints HOST:PORT."
+        "\n\nThe server does not report its address yet. It prints HOST:PORT when it starts."
     }
     guard let parts = Parts(url) else { return "" }
     if parts.isWildcard {

@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import HealthChecks
 import ProcessResources
@@ -5,7 +6,7 @@ import ServerStore
 
 /// The server's part of the command `status`.
 extension ServerAdministration {
-  /// The server in printed form; times are milliseconds since 1970.
+  /// The server in printed form.
   package struct State: Codable, Hashable, Sendable {
     package var dataDirectory: String
     /// The version of the serving process, else of this program.
@@ -15,14 +16,14 @@ extension ServerAdministration {
     /// Where it listens; nil if none serves, or it left no record.
     package var address: String?
     package var processID: Int32?
-    package var startedAt: Int64?
+    package var startedAt: PrintedTime?
     /// Free bytes on the disk.
     package var diskFree: UInt64?
-    package var lastBackupAt: Int64?
+    package var lastBackupAt: PrintedTime?
     /// Why there is no backup any more, if there was one.
     package var backupProblem: String?
     /// When the certificate of its port expires; nil without TLS.
-    package var certificateEndsAt: Int64?
+    package var certificateEndsAt: PrintedTime?
 
     /// The text for users.
     ///
@@ -31,7 +32,7 @@ extension ServerAdministration {
       let now = now ?? ProcessClock.wallMilliseconds
       var lines: [String] = []
       if let address, let startedAt, let processID {
-        let uptime = ServerAdministration.age(startedAt, now)
+        let uptime = ServerAdministration.age(startedAt.milliseconds, now)
         lines.append(
           "server: version \(version), process \(processID), on \(address) for \(uptime)")
       } else if isServed {
@@ -41,10 +42,11 @@ extension ServerAdministration {
       }
       let disk = diskFree.map { "\($0 >> 20) MiB free" } ?? "unknown"
       lines.append("data: \(dataDirectory), disk: \(disk)")
-      let backup = lastBackupAt.map { "\(ServerAdministration.age($0, now)) ago" }
+      let backup = lastBackupAt.map { "\(ServerAdministration.age($0.milliseconds, now)) ago" }
       lines.append("last backup: \(backup ?? backupProblem ?? "none")")
       if let certificateEndsAt {
-        lines.append("certificate: ends in \((certificateEndsAt - now) / 86_400_000) days")
+        let days = (certificateEndsAt.milliseconds - now) / 86_400_000
+        lines.append("certificate: ends in \(days) days")
       }
       return lines.joined(separator: "\n")
     }
@@ -61,10 +63,11 @@ extension ServerAdministration {
     var state = State(
       dataDirectory: directory, version: listening?.version ?? ServerVersion.text,
       isServed: listening != nil || AddressFile.isServed(directory),
-      address: listening?.url, processID: listening?.processID, startedAt: listening?.startedAt,
+      address: listening?.url, processID: listening?.processID,
+      startedAt: (listening?.startedAt).map(PrintedTime.init),
       diskFree: FreeSpace(of: directory).bytesLeft)
     do {
-      state.lastBackupAt = try ServerBackup.lastMade(for: directory)
+      state.lastBackupAt = try ServerBackup.lastMade(for: directory).map(PrintedTime.init)
     } catch {
       state.backupProblem = error.message
     }
@@ -72,9 +75,37 @@ extension ServerAdministration {
       let reply = try? await ServerProbe(
         address: address, connectSeconds: 2, checksCertificate: false
       ).reply()
-      state.certificateEndsAt = reply?.certificateEnds.map { $0 * 1_000 }
+      state.certificateEndsAt = reply?.certificateEnds.map { PrintedTime($0 * 1_000) }
     }
     return state
+  }
+}
+
+/// The condition of the command `pair`.
+extension ServerAdministration {
+  /// Makes sure that a server serves the data: without one, no device could use a code.
+  ///
+  /// - Parameter startAdvice: how to start or reach the server, if not by hand.
+  /// - Throws: `.unreachable` if none serves, or this user may not use the data; nothing is made.
+  package func requireServer(startAdvice: String?) throws(SyncServerError) {
+    guard !AddressFile.isServed(directory) else { return }
+    guard !isForbidden else {
+      throw SyncServerError(
+        .unreachable,
+        "There is no code: this user may not use \(directory). Run the command as the user who "
+          + "runs the server, or as root: sudo cospool-server pair")
+    }
+    try requireRestored()
+    let byHand = "Start it: cospool-server serve --data \(Shell.quoted(directory))"
+    throw SyncServerError(
+      .unreachable,
+      "There is no code: no server is running for \(directory). \(startAdvice ?? byHand)")
+  }
+
+  /// Whether the system keeps this user from the data directory or its lock.
+  private var isForbidden: Bool {
+    [(directory, R_OK | W_OK | X_OK), ("\(directory)/\(DirectoryLock.serverName)", R_OK | W_OK)]
+      .contains { path, rights in access(path, rights) != 0 && errno == EACCES }
   }
 }
 

@@ -52,9 +52,9 @@ extension ServerAdministration {
       let lines = sorted.prefix(Self.devicesShown).map { device in
         let state: String
         if let since = device.connectedSince {
-          state = "connected for \(ServerAdministration.age(since, now))"
+          state = "connected for \(ServerAdministration.age(since.milliseconds, now))"
         } else if let seen = device.lastSeenAt {
-          state = "away for \(ServerAdministration.age(seen, now))"
+          state = "away for \(ServerAdministration.age(seen.milliseconds, now))"
         } else {
           state = "never connected"
         }

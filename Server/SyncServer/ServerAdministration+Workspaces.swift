@@ -9,8 +9,7 @@ extension ServerAdministration {
   package struct Workspace: Codable, Hashable, Sendable {
     package var id: String
     package var name: String
-    /// Milliseconds since 1970.
-    package var createdAt: Int64
+    package var createdAt: PrintedTime
     /// Devices that have access.
     package var devices: Int
     /// Bytes of its stored snapshot and log, and of its files.
@@ -72,19 +71,21 @@ extension ServerAdministration {
 
   /// An event about access in printed form.
   package struct LogEntry: Codable, Hashable, Sendable {
-    /// Milliseconds since 1970.
-    package var at: Int64
+    package var at: PrintedTime
     package var event: String
     package var workspace: String?
+    /// Its present name; nil if it was deleted.
+    package var workspaceName: String?
     package var device: String?
     package var source: String?
     package var detail: String
 
     /// The text for users.
     package var text: String {
-      let time = Date(timeIntervalSince1970: Double(at) / 1_000).formatted(.iso8601)
+      let time = Date(timeIntervalSince1970: Double(at.milliseconds) / 1_000).formatted(.iso8601)
       let parts = [
-        event, detail.isEmpty ? nil : detail, workspace.map { "workspace \($0)" },
+        event, detail.isEmpty ? nil : detail,
+        (workspaceName.map(ShownName.text) ?? workspace).map { "workspace \($0)" },
         device.map { "device \($0)" }, source.map { "source \($0)" },
       ]
       return "\(time)  \(parts.compactMap { $0 }.joined(separator: ", "))"
@@ -211,13 +212,18 @@ extension ServerAdministration {
     let workspace = try workspaceName.map { name throws(SyncServerError) in
       try listing(named: name).id
     }
-    let entries = try withDatabase { database throws(StorageFault) in
-      try database.audit(of: workspace, limit: limit)
+    let (entries, names) = try withDatabase { database throws(StorageFault) in
+      let names = try database.workspaces().map { ($0.id, $0.name) }
+      return (
+        try database.audit(of: workspace, limit: limit), Dictionary(uniqueKeysWithValues: names)
+      )
     }
     return LogEntries(
       entries: entries.map { entry in
         LogEntry(
-          at: entry.at, event: entry.event.rawValue, workspace: entry.workspace?.description,
+          at: PrintedTime(entry.at), event: entry.event.rawValue,
+          workspace: entry.workspace?.description,
+          workspaceName: entry.workspace.flatMap { names[$0] },
           device: entry.device?.description, source: entry.source, detail: entry.detail)
       })
   }
@@ -235,7 +241,7 @@ extension ServerAdministration {
   private func shown(_ listing: WorkspaceListing) -> Workspace {
     let day = ProcessClock.wallMilliseconds / DailyWrites.dayMilliseconds
     return Workspace(
-      id: listing.id.description, name: listing.name, createdAt: listing.createdAt,
+      id: listing.id.description, name: listing.name, createdAt: PrintedTime(listing.createdAt),
       devices: listing.devices, bytes: listing.bytes,
       fileBytes: BlobStore.bytes(of: listing.id, dataDirectory: directory),
       writtenToday: listing.written.day == day ? listing.written.bytes : 0,

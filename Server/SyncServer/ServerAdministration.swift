@@ -20,8 +20,7 @@ package struct ServerAdministration: Sendable {
     package var code: String
     package var workspace: String
     package var workspaceName: String
-    /// Milliseconds since 1970.
-    package var expiresAt: Int64
+    package var expiresAt: PrintedTime
     /// The role of the device: viewer, author or host.
     package var role: String
     /// The length of its access in seconds; nil: until it is revoked.
@@ -68,22 +67,22 @@ package struct ServerAdministration: Sendable {
     }
   }
 
-  /// A device in printed form; times are milliseconds since 1970.
+  /// A device in printed form.
   package struct Device: Codable, Hashable, Sendable {
     package var id: String
     package var name: String
     package var workspace: String
     package var workspaceName: String
-    package var pairedAt: Int64
-    package var lastSeenAt: Int64?
+    package var pairedAt: PrintedTime
+    package var lastSeenAt: PrintedTime?
     /// Since when it has been connected; nil if it is not.
-    package var connectedSince: Int64?
+    package var connectedSince: PrintedTime?
     package var revoked: Bool
-    package var revokedAt: Int64?
+    package var revokedAt: PrintedTime?
     /// viewer, author or host.
     package var role: String
     /// When its access ends; nil: when it is revoked.
-    package var expiresAt: Int64?
+    package var expiresAt: PrintedTime?
   }
 
   package struct DeviceList: Codable, Hashable, Sendable {
@@ -96,18 +95,21 @@ package struct ServerAdministration: Sendable {
     var device: DeviceID
   }
 
-  /// Makes a one-time code; creates the workspace if its name does not exist.
+  /// Makes a one-time code; the first one of a workspace creates it.
   ///
   /// - Parameters:
   ///   - workspaceName: nil for the default one.
+  ///   - isNew: whether to create the workspace. The first one of a server needs no such word, and
+  ///     neither does one with an id.
   ///   - workspaceID: of a workspace that the server lost and devices have: it is created again
   ///     with its id, and the devices send its contents. nil if it does not matter.
   ///   - role: the role of the device: viewer, author or host.
   ///   - accessMilliseconds: the length of its access; nil: until it is revoked.
-  /// - Throws: `.usage` if no name is given, and there are other workspaces but not the default
-  ///   one: it may have another name by now, and a device in a new, empty one would find no queues.
+  /// - Throws: `.usage` if there are other workspaces but not this one: the name may be mistyped or
+  ///   an old one, and a device in a new, empty workspace would find no queues. Also if it is to be
+  ///   created, but exists.
   package func pair(
-    workspaceName: String?, workspaceID: String? = nil,
+    workspaceName: String?, isNew: Bool = false, workspaceID: String? = nil,
     role roleName: String = DeviceRole.host.name,
     accessMilliseconds: Int64? = nil
   ) throws(SyncServerError) -> Pairing {
@@ -117,14 +119,12 @@ package struct ServerAdministration: Sendable {
     let named = try workspaceID.map { text throws(SyncServerError) in
       try place(ofWorkspace: text, named: workspaceName)
     }
-    let name =
-      if let named {
-        named.name
-      } else if let workspaceName {
-        try ServerAdministration.checkedName(workspaceName)
-      } else {
-        try usualWorkspaceName()
-      }
+    let name: String
+    if let named {
+      name = named.name
+    } else {
+      name = try wantedName(workspaceName, isNew: isNew)
+    }
     var generator = SystemRandomNumberGenerator()
     let code = PairingCode(using: &generator)
     let now = ProcessClock.wallMilliseconds
@@ -141,7 +141,8 @@ package struct ServerAdministration: Sendable {
     let listening = AddressFile(directory: directory).read()
     return Pairing(
       code: code.display, workspace: workspace.description, workspaceName: name,
-      expiresAt: expiresAt, role: role.name, accessSeconds: accessMilliseconds.map { $0 / 1_000 },
+      expiresAt: PrintedTime(expiresAt), role: role.name,
+      accessSeconds: accessMilliseconds.map { $0 / 1_000 },
       server: listening?.devicesURL ?? listening?.url,
       isBehindProxy: listening.map { $0.isProxied && $0.devicesURL == nil } ?? false)
   }
@@ -194,17 +195,27 @@ package struct ServerAdministration: Sendable {
         + "server, then run this command again.")
   }
 
-  private func usualWorkspaceName() throws(SyncServerError) -> String {
-    let usual = ServerAdministration.workspaceNameDefault
-    let names = try withDatabase { database throws(StorageFault) in
+  /// The name of a workspace that exists, or that is to be created.
+  private func wantedName(_ text: String?, isNew: Bool) throws(SyncServerError) -> String {
+    let name = try ServerAdministration.checkedName(
+      text ?? ServerAdministration.workspaceNameDefault)
+    let known = try withDatabase { database throws(StorageFault) in
       try database.workspaces().map(\.name)
     }
-    guard !names.isEmpty, !names.contains(usual) else { return usual }
-    let shown = names.prefix(5).map(ShownName.text).joined(separator: ", ")
+    let shownName = ShownName.text(name)
+    guard !known.contains(name) else {
+      guard isNew else { return name }
+      throw SyncServerError(
+        .usage,
+        "There is a workspace \(shownName) already. Leave --new out to pair with it, or choose "
+          + "another name.")
+    }
+    guard !isNew, !known.isEmpty else { return name }
+    let others = known.prefix(5).map(ShownName.text).joined(separator: ", ")
     throw SyncServerError(
       .usage,
-      "Name the workspace: --workspace NAME. There is no workspace \(usual), but "
-        + "\(shown)\(names.count > 5 ? ", …" : ""). To create one: --workspace \(usual).")
+      "There is no workspace \(shownName), but \(others)\(known.count > 5 ? ", …" : ""). Name one "
+        + "of them: --workspace NAME. Or create this one: --workspace \(Shell.quoted(name)) --new")
   }
 
   /// A name that a workspace may have.
@@ -231,7 +242,7 @@ package struct ServerAdministration: Sendable {
     }
     guard let listed else {
       throw SyncServerError(
-        .failed, "There is no workspace \"\(workspaceName ?? "")\". `pair` creates one.")
+        .failed, "There is no workspace \"\(workspaceName ?? "")\". `workspace list` shows them.")
     }
     // Of several connections of a device, the first.
     let connected = Dictionary(
@@ -243,7 +254,8 @@ package struct ServerAdministration: Sendable {
         var device = Device(listing)
         device.connectedSince =
           connected[
-            DeviceKey(workspace: listing.workspace, device: listing.id)]
+            DeviceKey(workspace: listing.workspace, device: listing.id)
+          ].map(PrintedTime.init)
         return device
       })
   }
@@ -346,8 +358,9 @@ extension ServerAdministration.Device {
   init(_ listing: DeviceListing) {
     self.init(
       id: listing.id.description, name: listing.name, workspace: listing.workspace.description,
-      workspaceName: listing.workspaceName, pairedAt: listing.pairedAt,
-      lastSeenAt: listing.lastSeenAt, revoked: listing.revokedAt != nil,
-      revokedAt: listing.revokedAt, role: listing.role.name, expiresAt: listing.expiresAt)
+      workspaceName: listing.workspaceName, pairedAt: PrintedTime(listing.pairedAt),
+      lastSeenAt: listing.lastSeenAt.map(PrintedTime.init), revoked: listing.revokedAt != nil,
+      revokedAt: listing.revokedAt.map(PrintedTime.init), role: listing.role.name,
+      expiresAt: listing.expiresAt.map(PrintedTime.init))
   }
 }

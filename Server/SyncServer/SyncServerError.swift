@@ -4,9 +4,11 @@ import ServerStore
 
 /// Why a command of the server failed, in words for its operator.
 package struct SyncServerError: Error, Hashable, Sendable, CustomStringConvertible {
-  package enum Code: Hashable, Sendable {
+  /// Its name is the error's code in JSON.
+  package enum Code: String, Hashable, Sendable {
     case failed
     case usage
+    case unreachable
     case corrupt
     case disk
     case tryLater
@@ -48,6 +50,7 @@ package struct SyncServerError: Error, Hashable, Sendable, CustomStringConvertib
     switch code {
     case .failed: ExitStatus.failed
     case .usage: ExitStatus.usage
+    case .unreachable: ExitStatus.unreachable
     case .corrupt: ExitStatus.corrupt
     case .disk: ExitStatus.disk
     case .tryLater: ExitStatus.tryLater

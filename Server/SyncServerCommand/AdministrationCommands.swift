@@ -9,7 +9,8 @@ struct PairingCodeCommand: ParsableCommand {
     abstract: "Print a one-time code that pairs a new device; works while serving.",
     discussion: """
       The code works for one device, for 10 minutes and 1,000 wrong guesses. The first code of \
-      a workspace creates it.
+      a server creates its workspace; another workspace needs --new. Without a running server \
+      the command ends with 4.
 
       A viewer can only read. An author can also queue, edit and answer requests. A host can \
       also run agents. With --expires the access ends by itself; pairing the device again \
@@ -24,6 +25,9 @@ struct PairingCodeCommand: ParsableCommand {
       there are only others.
       """)
   var workspace: String?
+
+  @Flag(help: "Create the workspace. The first one of a server needs no --new.")
+  var new = false
 
   @Option(
     name: .customLong("workspace-id"),
@@ -46,12 +50,14 @@ struct PairingCodeCommand: ParsableCommand {
 
   @Flag(
     help: """
-      Print JSON: code, workspace, workspaceName, expiresAt (ms since 1970), role, accessSeconds, \
-      server.
+      Print JSON: code, workspace, workspaceName, expiresAt, role, accessSeconds, server.
       """)
   var json = false
 
   func validate() throws {
+    guard !new || workspaceID == nil else {
+      throw ValidationError("--workspace-id creates the workspace again: leave --new out.")
+    }
     guard expires == nil || accessMilliseconds != nil else {
       throw ValidationError("--expires: give days or hours, such as 30d or 12h.")
     }
@@ -69,10 +75,11 @@ struct PairingCodeCommand: ParsableCommand {
   }
 
   func run() throws {
-    let pairing = try ServerAdministration(dataDirectory: data.resolved)
-      .pair(
-        workspaceName: workspace, workspaceID: workspaceID, role: role,
-        accessMilliseconds: accessMilliseconds)
+    let administration = ServerAdministration(dataDirectory: data.resolved)
+    try administration.requireServer(startAdvice: data.startAdvice)
+    let pairing = try administration.pair(
+      workspaceName: workspace, isNew: new, workspaceID: workspaceID, role: role,
+      accessMilliseconds: accessMilliseconds)
     try StandardOutput.write(pairing, asJSON: json, text: pairing.text)
   }
 }
@@ -87,7 +94,7 @@ struct DevicesCommand: ParsableCommand {
   @Option(help: "Only the devices of this workspace.")
   var workspace: String?
 
-  @Flag(help: "Print JSON; times are milliseconds since 1970.")
+  @Flag(help: "Print JSON.")
   var json = false
 
   func run() throws {

@@ -42,7 +42,7 @@ struct BackupFolderOptions: ParsableArguments {
       "The folder of backups. Default: the folder of the latest one.", valueName: "folder"))
   var folder: String?
 
-  @Flag(help: "Print JSON; times are milliseconds since 1970.")
+  @Flag(help: "Print JSON.")
   var json = false
 
   func backup() throws -> ServerBackup {
@@ -92,9 +92,13 @@ struct BackupCreateCommand: ParsableCommand {
     } else {
       try StandardOutput.write(
         "Backup \(created.backup.text). \(created.newBytes) bytes are new in \(created.folder).")
+      if created.isNewFolder {
+        try StandardOutput.write(
+          "The folder is new. If it belongs on another disk, check that the disk is mounted.")
+      }
       for name in created.removed { try StandardOutput.write("Removed \(name).") }
     }
-    for path in created.backup.damaged {
+    for path in created.backup.damaged where !place.json {
       StandardError.write(
         "cospool-server: \(path) is damaged on the server, so the backup does not contain it.\n")
     }

@@ -27,7 +27,7 @@ struct CospoolServer: AsyncParsableCommand {
                                                          behind a proxy with TLS on this machine
         cospool-server serve --metrics 9420              numbers for Prometheus, on this machine
         cospool-server pair                              print a one-time code for a new device
-        cospool-server pair --workspace team --json      the same for another workspace
+        cospool-server pair --workspace team --new       the same for another workspace, a new one
         cospool-server pair --role viewer --expires 30d  for a device that only looks, for a month
         cospool-server devices                           list the devices
         cospool-server revoke old-laptop                 take a device's access away
@@ -46,6 +46,8 @@ struct CospoolServer: AsyncParsableCommand {
         cospool-server service install                   systemd runs the server
         cospool-server push targets                      where notifications are pushed to
         cospool-server push test 3f0c                    send a notice there now
+
+      With --json, errors are JSON as well, on stderr: {"error": {"code", "message", "exitCode"}}.
 
       EXIT CODES
         0 ok, 1 failed, 2 usage, 3 authentication, 4 unreachable, 5 conflict, \
@@ -78,25 +80,21 @@ struct CospoolServer: AsyncParsableCommand {
       } else {
         try command.run()
       }
-    } catch let fault as ArgumentFault {
-      StandardError.write(fault.text + "\n")
-      Foundation.exit(ExitStatus.usage)
-    } catch let error as SyncServerError {
-      // The error may name a folder of the data directory, to which another account writes.
-      StandardError.write("cospool-server: \(ShownName.lines(error.message))\n")
-      Foundation.exit(error.exitCode)
     } catch {
-      let message = HelpText.wrapped(
-        fullMessage(for: error, columns: HelpText.unwrappedColumns),
-        width: ProcessInfo.processInfo.environment["COLUMNS"].flatMap { Int($0) })
-      let code = exitCode(for: error)
-      if code.isSuccess {
-        if !message.isEmpty { print(message) }
+      let failure = ServerFailure(error)
+      guard failure.exitCode != 0 else {
+        if !failure.text.isEmpty { print(failure.text) }
         Foundation.exit(0)
       }
-      if !message.isEmpty { StandardError.write(message + "\n") }
-      Foundation.exit(code == .validationFailure ? 2 : code.rawValue)
+      let text = asksForJSON ? failure.json : failure.text
+      if !text.isEmpty { StandardError.write(text + "\n") }
+      Foundation.exit(failure.exitCode)
     }
+  }
+
+  /// Whether errors are to be JSON as well.
+  private static var asksForJSON: Bool {
+    ProcessInfo.processInfo.arguments.prefix { $0 != "--" }.contains("--json")
   }
 }
 
@@ -105,14 +103,33 @@ struct DataOptions: ParsableArguments {
   @Option(name: .customLong("data"), help: "The data directory.")
   var directory: String?
 
+  func validate() throws {
+    guard directory != "" else { throw ValidationError(DataPath.empty) }
+  }
+
+  private var isNamed: Bool {
+    directory != nil || ProcessInfo.processInfo.environment["COSPOOL_SERVER_DATA"] != nil
+  }
+
+  /// How to start the server of the data directory, or to reach that of this machine, which a
+  /// command without a directory and without root misses. nil: by hand.
+  var startAdvice: String? {
+    if let advice = ServerUnit.startAdvice(for: resolved) { return advice }
+    guard !isNamed, !ServerAccount.wasRoot,
+      FileManager.default.fileExists(atPath: ServerUnit.dataDirectory)
+    else { return nil }
+    return "The server of this machine has its data in \(ServerUnit.dataDirectory): sudo "
+      + "cospool-server pair"
+  }
+
   var resolved: String {
     let variables = ProcessInfo.processInfo.environment
     let usual =
       DataPath.server.resolve(
         option: directory, environment: variables, home: ServerAccount.home) ?? "/"
     return ServerAccount.directory(
-      usual: usual, isNamed: directory != nil || variables["COSPOOL_SERVER_DATA"] != nil,
-      isRoot: ServerAccount.wasRoot, exists: FileManager.default.fileExists(atPath:))
+      usual: usual, isNamed: isNamed, isRoot: ServerAccount.wasRoot,
+      exists: FileManager.default.fileExists(atPath:))
   }
 }
 

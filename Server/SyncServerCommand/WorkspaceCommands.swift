@@ -119,7 +119,7 @@ struct WorkspaceRenameCommand: ParsableCommand {
     abstract: "Rename a workspace; its devices are not affected.",
     discussion: """
       New codes need the new name: cospool-server pair --workspace team. The old name becomes \
-      free: pair --workspace with that name creates a new, empty workspace.
+      free: pair --workspace NAME --new creates a new, empty workspace with it.
 
       EXAMPLES
         cospool-server workspace rename default team
@@ -248,7 +248,7 @@ struct WorkspaceLogCommand: ParsableCommand {
   @Option(help: ArgumentHelp("The number of entries, newest first.", valueName: "n"))
   var limit = 100
 
-  @Flag(help: "Print JSON; times are milliseconds since 1970.")
+  @Flag(help: "Print JSON.")
   var json = false
 
   func validate() throws {

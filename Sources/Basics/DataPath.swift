@@ -5,6 +5,9 @@ package struct DataPath: Sendable {
   /// The server's.
   package static let server = DataPath(variable: "COSPOOL_SERVER_DATA", folder: "cospool-server")
 
+  /// Why an empty option is refused: it may come of a variable that is not set.
+  package static let empty = "--data is empty. Name a directory, or leave --data out."
+
   private let variable: String
   private let folder: String
 

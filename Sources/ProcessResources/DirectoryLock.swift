@@ -56,3 +56,26 @@ package final class DirectoryLock: Sendable {
     release()
   }
 }
+
+extension DirectoryLock {
+  /// The process that holds the lock of a file, as Linux shows it; nil if none does, or if it cannot
+  /// be seen from here, as beyond a container.
+  ///
+  /// - Complexity: O(locks of the system).
+  package static func holder(ofFile path: String) -> Int32? {
+    var status = stat()
+    guard stat(path, &status) == 0, let file = fopen("/proc/locks", "r") else { return nil }
+    defer { fclose(file) }
+    var line = [CChar](repeating: 0, count: 256)
+    while fgets(&line, Int32(line.count), file) != nil {
+      // 1: FLOCK  ADVISORY  WRITE 4242 08:01:131 0 EOF
+      let words = line.prefix { $0 != 0 }.split { $0 == CChar(bitPattern: 0x20) }
+        .map { String(decoding: $0.map(UInt8.init(bitPattern:)), as: UTF8.self) }
+      guard words.count > 5, words[1] == "FLOCK", let id = Int32(words[4]), id > 0,
+        words[5].split(separator: ":").last == "\(status.st_ino)"
+      else { continue }
+      return id
+    }
+    return nil
+  }
+}

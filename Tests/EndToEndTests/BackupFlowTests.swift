@@ -142,6 +142,13 @@ extension EndToEnd {
 
     private static let account: UInt32 = 65_534
 
+    /// The data of a server that ran.
+    private static func begin(_ data: String, in bed: TestBed) async throws {
+      let server = Server(bed, data: data)
+      try await server.start()
+      try await server.stop()
+    }
+
     /// Gives a data directory to the account, which can reach it.
     private static func give(_ data: String, in bed: TestBed) throws {
       #expect(chmod(bed.directory, 0o755) == 0 && chown(data, account, account) == 0)
@@ -159,7 +166,7 @@ extension EndToEnd {
         func run(_ words: String...) async throws -> Output {
           try await bed.run("cospool-server", words + ["--data", data])
         }
-        _ = try await run("pair").succeeded()
+        try await Self.begin(data, in: bed)
         try Self.give(data, in: bed)
         let folder = bed.path("backups")
         #expect(mkdir(folder, 0o700) == 0)
@@ -200,7 +207,7 @@ extension EndToEnd {
     @Test func whatRunsAfterABackupHasNoTerminalOfRoots() async throws {
       try await TestBed.run { bed in
         let (data, ran) = (bed.path("data"), bed.path("data/ran"))
-        _ = try await bed.run("cospool-server", ["pair", "--data", data]).succeeded()
+        try await Self.begin(data, in: bed)
         let folder = bed.path("backups")
         #expect(mkdir(folder, 0o700) == 0)
         let settings = """
@@ -239,7 +246,7 @@ extension EndToEnd {
         func run(_ words: String...) async throws -> Output {
           try await bed.run("cospool-server", words + ["--data", data])
         }
-        _ = try await run("pair").succeeded()
+        try await Self.begin(data, in: bed)
         try Self.give(data, in: bed)
         #expect(mkdir(folder, 0o755) == 0)
         for path in [folder, folder + "/new"] {
@@ -255,7 +262,7 @@ extension EndToEnd {
     @Test func whatStandsInTheDataSteersNoTerminal() async throws {
       try await TestBed.run { bed in
         let data = bed.path("data")
-        _ = try await bed.run("cospool-server", ["pair", "--data", data]).succeeded()
+        try await Self.begin(data, in: bed)
         let settings = #"{"folder":"\#(bed.path("x"))\u001b[2J\u009b\u202e"}"#
         try Data(settings.utf8).write(to: URL(filePath: data + "/backup.json"))
         for verb in ["create", "list", "verify"] {

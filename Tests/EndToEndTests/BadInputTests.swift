@@ -14,9 +14,9 @@ extension EndToEnd {
     }
 
     private static let rows: [Row] = [
-      Row(arguments: ["send", "-s", "s", ""], code: 1, says: "The text is blank."),
-      Row(arguments: ["send", "-s", "s", " \n\t "], code: 1, says: "The text is blank."),
-      Row(arguments: ["send", "-s", "s", "-"], input: "", code: 1, says: "The text is blank."),
+      Row(arguments: ["send", "-s", "s", ""], code: 2, says: "The text is blank."),
+      Row(arguments: ["send", "-s", "s", " \n\t "], code: 2, says: "The text is blank."),
+      Row(arguments: ["send", "-s", "s", "-"], input: "", code: 2, says: "The text is blank."),
       Row(
         arguments: ["send", "-s", "s", "-"], input: String(repeating: "x", count: 1 << 20) + "y",
         code: 1, says: "a message can have at most 1048576"),

@@ -44,6 +44,87 @@ extension EndToEnd {
         let output = try await Device(bed, "a").attempt("status")
         #expect(output.code == 4, "\(output)")
         #expect(output.standardError.contains("cospoold"), "it says what to start: \(output)")
+        #expect(output.standardError.contains("cospool setup"), "\(output)")
+      }
+    }
+
+    /// A code works only while a server runs; a mistyped directory has none.
+    @Test func aCodeOfNoServerExitsWithFourAndMakesNothing() async throws {
+      try await TestBed.run { bed in
+        let data = bed.path("mistyped")
+        let none = try await bed.run("cospool-server", ["pair", "--data", data])
+        #expect(none.code == 4 && none.standardOutput.isEmpty, "\(none)")
+        #expect(none.standardError.contains("cospool-server serve --data \(data)"), "\(none)")
+        #expect(!FileManager.default.fileExists(atPath: data))
+        let server = try await bed.server()
+        _ = try await server.code()
+        try await server.stop()
+        #expect(try await server.command(["pair"]).code == 4)
+        // Whoever has no rights to the data learns who has.
+        let setpriv = "/usr/bin/setpriv"
+        guard geteuid() == 0, FileManager.default.isExecutableFile(atPath: setpriv) else { return }
+        #expect(chmod(bed.directory, 0o755) == 0 && chmod(server.data, 0o700) == 0)
+        func asStranger(_ arguments: String...) async throws -> Output {
+          let account = ["--reuid", "65534", "--regid", "65534", "--clear-groups"]
+          let words = account + [try Executables.path(of: "cospool-server")] + arguments
+          return try await bed.finish(bed.launch(setpriv, words, name: "stranger"), words)
+        }
+        // The executables may be in a folder that only root can access.
+        guard try await asStranger("--version").isSuccess else { return }
+        let stranger = try await asStranger("pair", "--data", server.data)
+        #expect(stranger.code == 4, "\(stranger)")
+        #expect(stranger.standardError.contains("sudo cospool-server pair"), "\(stranger)")
+      }
+    }
+
+    /// A mistyped name does not make a workspace in which a device would be alone.
+    @Test func aCodeOfAnUnknownWorkspaceWantsNew() async throws {
+      try await TestBed.run { bed in
+        let server = try await bed.server()
+        #expect(try await server.command(["pair", "--workspace", "team"]).isSuccess)
+        let refused = try await server.command(["pair", "--workspace", "taem"])
+        #expect(refused.code == 2 && refused.standardOutput.isEmpty, "\(refused)")
+        #expect(refused.standardError.contains("but team"), "\(refused)")
+        #expect(try await server.command(["pair", "--workspace", "taem", "--new"]).isSuccess)
+        #expect(try await server.command(["pair", "--new", "--workspace-id", "x"]).code == 2)
+      }
+    }
+
+    /// Its agent works on the text that it has.
+    @Test func aChangeThatIsTooLateExitsWithFive() async throws {
+      try await TestBed.run { bed in
+        let a = Device(bed, "a")
+        try await a.start()
+        let agent = bed.path("agent")
+        try "#!/bin/sh\nexec sleep 600\n".write(toFile: agent, atomically: true, encoding: .utf8)
+        #expect(chmod(agent, 0o755) == 0)
+        try await a.cospool("config", "set", "command", "\(agent) {}")
+        try await a.cospool("config", "set", "agent", "command")
+        try await a.cospool("session", "add", "s")
+        try await a.cospool("session", "host", "s", "this")
+        let id = try await a.send("s", "text")
+        try await bed.eventually("it runs", within: 60) {
+          try await a.message(id).status == "running"
+        }
+        for words in [["queue", "edit", id, "other"], ["queue", "cancel", id]] {
+          let late = try await a.attempt(words)
+          #expect(late.code == 5, "\(late)")
+          #expect(late.standardError.contains("cospool queue stop -s SESSION"), "\(late)")
+        }
+        try await a.cospool("queue", "stop", "-s", "s")
+      }
+    }
+
+    @Test func aMistypedCommandOfTheServerHasASuggestion() async throws {
+      try await TestBed.run { bed in
+        for (words, code) in [(["devcies"], 2), (["devcies", "--json"], 2), (["--data", ""], 2)] {
+          let output = try await bed.run("cospool-server", words)
+          #expect(output.code == code, "\(output)")
+          #expect(
+            output.standardError.contains(
+              words[0] == "devcies"
+                ? "Did you mean 'cospool-server devices'?" : "--data is empty"), "\(output)")
+        }
       }
     }
 
@@ -70,16 +151,16 @@ extension EndToEnd {
             ["-c", "exec \"$0\" \(command) --data \"$1\" \(direction) /dev/full", program, data],
             name: command)
         }
-        let pair = try await bed.finish(launch("pair", ">"), [])
-        #expect(pair.code == 7, "\(pair)")
-        #expect(pair.standardError.split(separator: "\n").count == 1, "\(pair)")
-        let devices = try await bed.finish(launch("devices", "2>"), [])
-        #expect(devices.code == 0, "\(devices)")
         let server = try launch("serve --port 0", ">")
         for _ in 0..<3_000 where !FileManager.default.fileExists(atPath: data + "/listening") {
           try await Task.sleep(for: .milliseconds(10))
         }
         _ = try await server.line(holding: "output cannot be written")
+        let pair = try await bed.finish(launch("pair", ">"), [])
+        #expect(pair.code == 7, "\(pair)")
+        #expect(pair.standardError.split(separator: "\n").count == 1, "\(pair)")
+        let devices = try await bed.finish(launch("devices", "2>"), [])
+        #expect(devices.code == 0, "\(devices)")
         let answered = try await bed.run("cospool-server", ["pair", "--json", "--data", data])
         #expect(answered.standardOutput.contains("ws://127.0.0.1:"), "\(answered)")
         server.send(SIGTERM)

@@ -36,6 +36,72 @@ extension EndToEnd {
       }
     }
 
+    /// A person at a terminal learns within seconds why nothing happens.
+    @Test func whoWaitsForADaemonLearnsIt() async throws {
+      try await TestBed.run { bed in
+        let a = Device(bed, "a")
+        try await a.start()
+        let daemon = try #require(a.daemon)
+        daemon.send(SIGSTOP)
+        let cospool = try Executables.path(of: "cospool")
+        let words = ["-qefc", "'\(cospool)' send -s s slow --data '\(a.data)'", "/dev/null"]
+        let command = try bed.launch(
+          "/usr/bin/script", words, name: "terminal", environment: ["TERM": "dumb"])
+        _ = try await command.line(holding: "Waiting for the daemon's answer")
+        daemon.send(SIGCONT)
+        let output = try await bed.finish(command, words).succeeded()
+        #expect(output.standardOutput.contains("queued"), "\(output)")
+      }
+    }
+
+    /// No command finds a daemon without its socket, and none can be started beside it.
+    @Test func aDaemonWhoseSocketIsGoneIsNamed() async throws {
+      try await TestBed.run { bed in
+        let a = Device(bed, "a")
+        try await a.start()
+        let daemon = try #require(a.daemon)
+        // It is elsewhere if the path of the data directory is long.
+        try? FileManager.default.removeItem(atPath: a.data + "/cospool.sock")
+        let words = ["--data", a.data]
+        let refused = try await bed.run("cospoold", words)
+        #expect(refused.code == 1, "\(refused)")
+        #expect(refused.standardError.contains("kill \(daemon.id), then"), "\(refused)")
+      }
+    }
+
+    /// What `cospool setup` and `cospool init` make: otherwise its prompts would get no thread on any
+    /// device.
+    @Test func aDaemonThatIsStartedByHandIsSetUpAsByInit() async throws {
+      try await TestBed.run { bed in
+        let a = Device(bed, "a")
+        func start() async throws -> ChildProcess {
+          let daemon = try bed.start("cospoold", ["--data", a.data], name: "by hand")
+          _ = try await daemon.line(holding: "ready on")
+          return daemon
+        }
+        func stop(_ daemon: ChildProcess) async throws {
+          daemon.send(SIGTERM)
+          _ = try await daemon.ended()
+        }
+        let path = a.data + "/config.json"
+        let first = try await start()
+        try await a.send("by-hand", "text")
+        #expect(try await a.cospool("thread", "list", "--all").contains("by-hand"))
+        _ = try await bed.run("cospool", ["init", "--data", bed.path("made")]).succeeded()
+        #expect(
+          try String(contentsOfFile: path, encoding: .utf8)
+            == String(contentsOfFile: bed.path("made/config.json"), encoding: .utf8))
+        try await stop(first)
+
+        // Settings that somebody has removed since are not written again.
+        try FileManager.default.removeItem(atPath: path)
+        let second = try await start()
+        #expect(!FileManager.default.fileExists(atPath: path))
+        #expect(try await a.cospool("thread", "list").contains("config set queueEnabled on"))
+        try await stop(second)
+      }
+    }
+
     /// Its options, the folder to which they refer, and its environment.
     @Test func whatWasStartedByHandIsStartedAlike() async throws {
       try await TestBed.run { bed in

@@ -51,11 +51,12 @@ final class Server: Sendable {
     state.withLock { $0.process = nil }
   }
 
-  /// A fresh one-time code.
+  /// A fresh one-time code of a workspace, which it creates if there is none.
   func code(workspace: String? = nil) async throws -> String {
-    let grant: PairingCode = try await command(
-      ["pair"] + (workspace.map { ["--workspace", $0] } ?? []) + ["--json"]
-    ).succeeded().decoded()
+    let words = ["pair"] + (workspace.map { ["--workspace", $0] } ?? []) + ["--json"]
+    var output = try await command(words)
+    if output.standardError.contains("--new") { output = try await command(words + ["--new"]) }
+    let grant: PairingCode = try output.succeeded().decoded()
     return grant.code
   }
 

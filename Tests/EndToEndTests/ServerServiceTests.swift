@@ -202,6 +202,7 @@ extension EndToEnd {
         let nobody: uid_t = 65_534
         #expect(chown(data, nobody, nobody) == 0)
         #expect(chmod(bed.directory, 0o755) == 0)
+        try await Server(bed, data: data).start()
         let granted = try await bed.run("cospool-server", ["pair", "--data", data])
         #expect(granted.isSuccess, "\(granted)")
         let files = try FileManager.default.contentsOfDirectory(atPath: data)

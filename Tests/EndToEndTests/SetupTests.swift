@@ -238,6 +238,32 @@ extension EndToEnd {
       }
     }
 
+    /// At a terminal, Enter takes what is offered; without systemd that is a daemon without it.
+    @Test func enterTakesWhatIsOffered() async throws {
+      try await TestBed.run { bed in
+        let person = try Person(bed)
+        try person.program("claude", "echo 1.0.0")
+        let process = try bed.launch(
+          "/usr/bin/script",
+          ["-qefc", "'\(try Executables.path(of: "cospool"))' setup", "/dev/null"],
+          name: "terminal",
+          input: "\n\n\n\n",
+          environment: [
+            "HOME": person.home, "PATH": person.programs, "USER": "ada", "TERM": "dumb",
+          ])
+        let output = try await bed.finish(process, ["setup"], within: 200)
+        if let id = output.standardOutput.firstMatch(of: #/started, process ([0-9]+)/#)?.1 {
+          try String(id).write(
+            toFile: bed.path("started-cospool"), atomically: true, encoding: .utf8)
+        }
+        #expect(output.standardOutput.contains("Start the daemon now? [Y/n]"), "\(output)")
+        #expect(try await person.cospool("status").isSuccess, "\(output)")
+        let settings = try String(
+          contentsOfFile: person.home + "/.claude/settings.json", encoding: .utf8)
+        #expect(settings.contains("cospool"), "\(settings)")
+      }
+    }
+
     /// It holds its lock, and its socket accepts connections.
     @Test func aDaemonThatHangsIsNamedWithinSeconds() async throws {
       try await TestBed.run { bed in

@@ -42,9 +42,12 @@ package struct HostileRun: Sendable {
     let directory = NSTemporaryDirectory() + "cospool-hostile-" + UUID().uuidString
     defer { try? FileManager.default.removeItem(atPath: directory) }
     let server = try HostileServer(binary: binary, directory: directory)
-    let writer = QuietWriter(try server.pair(900, workspace: "quiet"), port: server.port)
-    let members = try (1...UInt64(atOnce)).map { try server.pair($0, workspace: "hostile") }
-    let known = try server.pair(901, workspace: "quiet")
+    let writer = QuietWriter(
+      try server.pair(900, workspace: "quiet", isNew: true), port: server.port)
+    let members = try (1...UInt64(atOnce)).map {
+      try server.pair($0, workspace: "hostile", isNew: $0 == 1)
+    }
+    let known = try server.pair(901, workspace: "quiet", isNew: false)
     _ = writer.take()
     Thread.sleep(forTimeInterval: quietSeconds)
     let quiet = writer.take()

@@ -65,11 +65,14 @@ final class HostileServer: Sendable {
   }
 
   /// Pairs a device.
-  func pair(_ number: UInt64, workspace: String) throws -> Member {
+  ///
+  /// - Parameter isNew: whether this creates the workspace.
+  func pair(_ number: UInt64, workspace: String, isNew: Bool) throws -> Member {
     let pairing = Process()
     let output = Pipe()
     pairing.executableURL = URL(filePath: binary)
     pairing.arguments = ["pair", "--data", directory, "--workspace", workspace, "--json"]
+    if isNew { pairing.arguments?.append("--new") }
     pairing.standardOutput = output
     try pairing.run()
     let text = output.fileHandleForReading.readDataToEndOfFile()

@@ -114,9 +114,15 @@ struct DocumentTests {
 
   @Test(arguments: [
     (#"format": "cospool-workspace"#, #"format": "other"#, "format: "),
-    (#"version": 1"#, #"version": 2"#, "version: 2 is unknown"),
+    (
+      #"version": 2"#, #"version": 3"#,
+      "version: 3 is unknown; this version of Cospool reads 1 and 2"
+    ),
     (#"priority": "normal"#, #"priority": "now"#, "sessions[0].messages[0].priority: "),
-    (#"createdAt": 2"#, #"createdAt": -2"#, "sessions[0].messages[0].createdAt: "),
+    (
+      #"createdAt": "1970-01-01T00:00:00.002Z""#, #"createdAt": "1969-12-31T23:59:59.999Z""#,
+      "sessions[0].messages[0].createdAt: "
+    ),
   ])
   func faultsAreNamedByField(_ good: String, _ bad: String, _ words: String) throws {
     var device = TestDevice(1, now: 1)
@@ -138,33 +144,54 @@ struct DocumentTests {
     #expect(device.workspace.vector == before)
   }
 
-  @Test(arguments: [
-    #"{"status": "dreaming"}"#, "7", "null",
-    #"{"sessionId": "s", "status": "completed", "startTime": 1, "lastUpdateTime": 1}"#,
-  ])
-  func taskThatCannotBeReadIsNoFault(_ task: String) throws {
+  private static func readAsOld(_ more: String = "") throws -> WorkspaceDocument {
     let text = #"""
-      {"format": "cospool-workspace", "version": 1, "threads": [], "sessions": [{"id": "s",
-       "pauses": [], "locked": false, "messages": [], "cancelled": [], "task": \#(task)}]}
+      {"format": "cospool-workspace", "version": 1,
+       "sessions": [{"id": "s", "pauses": [], "locked": false,
+         "messages": [{"id": "11111111-1111-4111-8111-111111111111", "content": "later",
+           "priority": "normal", "createdAt": 5, "later": 1772357400125}],
+         "cancelled": []\#(more)}],
+       "threads": [{"session": "s", "queuedAt": 7}]}
       """#
-    let document = try JSONDecoder().decode(WorkspaceDocument.self, from: Data(text.utf8))
-    #expect(document.fault == nil)
-    #expect(document.sessions.map(\.id) == [.named("s")])
-    #expect(document.sessions.allSatisfy { $0.task == nil })
+    return try JSONDecoder().decode(WorkspaceDocument.self, from: Data(text.utf8))
   }
 
-  @Test func taskIsExportedAndRead() throws {
-    var device = TestDevice(1)
-    try device.perform(.send("text", as: 1, in: "s"))
-    var document = device.workspace.document()
-    let task = TaskState(
-      sessionId: .named("s"), projectPath: "/src", status: .processing(operation: "reads"),
-      startTime: 1, lastUpdateTime: 2)
-    document.sessions[0].task = task
-    let read = try JSONDecoder().decode(
-      WorkspaceDocument.self, from: try JSONEncoder().encode(document))
-    #expect(read == document)
-    #expect(read.sessions[0].task == task)
+  /// Version 1, with its times in milliseconds, is imported as it always was.
+  @Test func theFirstVersionIsStillRead() throws {
+    var device = TestDevice(1, now: 1_000)
+    try device.perform(.importDocument(Self.readAsOld()))
+    let message = try #require(try device.workspace.messageQueue(.named("s")).messages.first)
+    #expect(message.createdAt == 5 && message.later == 1_772_357_400_125)
+    #expect(device.workspace.threadQueue().threads.map(\.queuedAt) == [7])
+    // It had what an agent did, for people alone.
+    for task in [#"{"status": "dreaming"}"#, "7", "null"] {
+      #expect(try Self.readAsOld(#", "task": \#(task)"#) == Self.readAsOld())
+    }
+  }
+
+  /// Times are ISO 8601, as in every other answer.
+  @Test func theSecondVersionHasTimesAsText() throws {
+    var device = TestDevice(1, now: 1_772_357_400_125)
+    try device.perform(.importDocument(Self.readAsOld()))
+    try device.perform(.setOnLostServer(.named("s"), .stop))
+    let text = String(
+      decoding: try JSONEncoder().encode(device.workspace.document()), as: UTF8.self)
+    for part in [
+      #""version":2"#, #""createdAt":"1970-01-01T00:00:00.005Z""#,
+      #""later":"2026-03-01T09:30:00.125Z""#, #""queuedAt":"1970-01-01T00:00:00.007Z""#,
+      #""onLostServer":"stop""#,
+    ] {
+      #expect(text.contains(part), "\(text)")
+    }
+    let document = try JSONDecoder().decode(WorkspaceDocument.self, from: Data(text.utf8))
+    #expect(document == device.workspace.document())
+    var other = TestDevice(2, now: device.now)
+    for part in document.parts { try other.perform(.importDocument(part)) }
+    #expect(other.workspace.session(.named("s"))?.onLostServer == .stop)
+    #expect(throws: DecodingError.self) {
+      try JSONDecoder().decode(
+        WorkspaceDocument.self, from: Data(text.replacing(".005Z", with: "").utf8))
+    }
   }
 
   @Test func timesAheadAreTakenAsNow() throws {

@@ -109,7 +109,9 @@ struct LaterTests {
     var other = TestDevice(2, now: Self.time + 60_000)
     try other.perform(.importDocument(document))
     #expect(try later(other) == Self.time)
-    #expect(other.workspace.document().sessions.first?.messages.map(\.later) == [nil, Self.time])
+    #expect(
+      other.workspace.document().sessions.first?.messages
+        .map(\.later?.milliseconds) == [nil, Self.time])
     #expect(device.workspace.dump().sessions.first?.messages.map(\.later) == [nil, Self.time])
     try device.restoreFromSnapshot()
     #expect(try later(device) == Self.time)

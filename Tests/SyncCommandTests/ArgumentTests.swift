@@ -163,6 +163,16 @@ import Testing
   }
 
   @Test(arguments: [
+    (["web", "--port", "abc"], "--port"), (["queue", "ls"], "'cospool queue list'"),
+    (["status", "--data", ""], "--data is empty"),
+  ])
+  func theAnswerIsAboutWhatIsWrong(_ arguments: [String], _ part: String) async {
+    let outcome = await CommandFixture.cospool(arguments)
+    #expect(outcome.exitCode == 2 && outcome.errors.contains(part), "\(outcome.errors)")
+    #expect(!outcome.errors.contains("'cospool web abc'"), "\(outcome.errors)")
+  }
+
+  @Test(arguments: [
     ["ask", "-h"], ["ask", "--help"], ["--json", "ask", "--help"], ["ask", "--version"],
   ])
   func askNeverSucceedsWithoutAnAnswer(arguments: [String]) async {

@@ -102,7 +102,10 @@ import Testing
         (["queue", "edit", "1111111", " "], 2, "Nothing was changed"),
         (["send", "-s", "re\u{FFFD}", "--new", "three"], 2, "is not UTF-8"),
         (["config", "set", "maxQueueSizes", "3"], 2, "There is no setting"),
-        (["send", "-s", "review", "  "], 1, "blank"),
+        (["config", "set", "agnet", "claude"], 2, "Did you mean agent?"),
+        (["config", "set", "colour", "red"], 2, "Choose from maxQueueSize, "),
+        (["import", "/nonexistent"], 1, "/nonexistent cannot be read: No such file"),
+        (["send", "-s", "review", "  "], 2, "blank"),
         (["send", "-s", "review", "--id", Self.first, "other"], 5, "already exists"),
         (["queue", "list", "-s", "none"], 1, "No session none"),
         (["queue", "show", "ffff"], 1, "No message ffff"),
@@ -124,6 +127,17 @@ import Testing
         #expect(outcome.errors.hasPrefix("cospool: "), "\(arguments)")
         #expect(outcome.errors.contains(part), "\(arguments): \(outcome.errors)")
       }
+    }
+  }
+
+  @Test func aDeletedSessionSaysWhatWentWithIt() async throws {
+    try await CommandFixture.run { fixture in
+      _ = await fixture.cospool("send", "-s", "review", "one")
+      #expect(
+        await fixture.cospool("session", "delete", "review").output
+          == "deleted review with 1 message; to bring it back: cospool undo")
+      #expect(await fixture.cospool("undo").exitCode == 0)
+      #expect(await fixture.cospool("queue", "list", "-s", "review").output.contains("one"))
     }
   }
 

@@ -218,6 +218,14 @@ import Testing
       expect(await machine.findings(), "agent.claude", .warning)
       try machine.write(#"{"agent":"command"}"#, to: machine.data + "/config.json")
       expect(await machine.findings(), "agent", .error, "no command is set")
+      let own = machine.bin + "/own agent"
+      try machine.write(
+        #"{"agent":"command","command":"'\#(own)' {}"}"#, to: machine.data + "/config.json")
+      expect(await machine.findings(), "agent", .error, "\(own), which does not exist")
+      try machine.program("own agent", "exit 0")
+      expect(await machine.findings(), "agent", .ok, own)
+      chmod(own, 0o644)
+      expect(await machine.findings(), "agent", .error, "chmod +x '\(own)'")
       try machine.write(
         #"{"notifyCommand":"/nowhere/say it","projectRoots":"/nowhere/src"}"#,
         to: machine.data + "/config.json")
@@ -363,6 +371,11 @@ import Testing
       try "{ \"colour\": 1 }".write(
         toFile: fixture.directory + "/config.json", atomically: true, encoding: .utf8)
       #expect(await fixture.cospool("doctor").output.contains("colour"))
+      try "{ \"agent\" 1 }".write(
+        toFile: fixture.directory + "/config.json", atomically: true, encoding: .utf8)
+      let once = await fixture.cospool("doctor").output
+      #expect(
+        once.split(separator: "\n").count { $0.contains("config.json, line 1") } == 1, "\(once)")
     }
   }
 }

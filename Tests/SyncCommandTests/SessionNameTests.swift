@@ -80,6 +80,20 @@ import Testing
   }
 
   // I-12
+  @Test func aProjectThatIsNotThereOrReplacesOneIsSaid() async throws {
+    try await CommandFixture.run { fixture in
+      func send(_ project: String) async -> String {
+        await fixture.cospool("send", "-s", "s", "--project", project, "text").errors
+      }
+      #expect(await send("/nowhere/shop").contains("/nowhere/shop is not a folder on this device"))
+      let other = await send(fixture.directory)
+      #expect(
+        other.contains("project is now \(fixture.directory); it was /nowhere/shop"), "\(other)")
+      #expect(!other.contains("not a folder"), "\(other)")
+      #expect(await !send(fixture.directory).contains("project"))
+    }
+  }
+
   @Test func theAnswerNamesASessionThatWasGuessed() async throws {
     try await CommandFixture.run { fixture in
       _ = await fixture.cospool("session", "add", "review")
@@ -145,6 +159,22 @@ import Testing
           == "queued, position 1 of 1 in the new session deploy")
       #expect(await fixture.cospool("send", "--new", "-s", "login-pgae", "four").exitCode == 0)
       #expect(await fixture.cospool("session", "list").output.contains("login-pgae"))
+    }
+  }
+
+  /// Lists name sessions of agents by the first digits of their UUIDs.
+  @Test func aPromptGoesToASessionByTheDigitsOfItsID() async throws {
+    try await CommandFixture.run { fixture in
+      let id = "0b9d3f4e-8a3c-4b6a-9d3e-111111111111"
+      _ = await fixture.cospool("session", "add", id)
+      _ = await fixture.cospool("session", "add", "0b9d-notes")
+      let sent = await fixture.cospool("send", "-s", "0b9d3", "text")
+      #expect(sent.output == "queued, position 1 of 1", "\(sent)")
+      #expect(await fixture.cospool("queue", "list", "-s", id).output.contains("text"))
+      // The beginning of a name is no name, and a new name stays one.
+      #expect(await fixture.cospool("send", "-s", "0b9d-note", "text").exitCode == 1)
+      let new = await fixture.cospool("send", "--new", "-s", "0b9d3", "text")
+      #expect(new.output.hasSuffix("in the new session 0b9d3"), "\(new)")
     }
   }
 

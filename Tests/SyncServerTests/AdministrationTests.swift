@@ -24,8 +24,27 @@ import WireProtocol
     #expect(first.code != second.code)
     #expect(PairingCode(typed: first.code) != nil)
     #expect(first.text.contains("cospool pair ws://HOST:PORT \(first.code)"))
-    #expect(first.text.contains("No server is running for this data directory"))
+    #expect(first.text.contains("does not report its address yet"))
     #expect(throws: SyncServerError.self) { try administration.pair(workspaceName: "  ") }
+  }
+
+  /// No device could use a code of a server that does not run; a mistyped directory has none.
+  @Test func aCodeNeedsARunningServer() async throws {
+    let absent = ServerAdministration(dataDirectory: directory())
+    let advised = #expect(throws: SyncServerError.self) {
+      try absent.requireServer(startAdvice: "Do that.")
+    }
+    #expect(advised?.exitCode == 4 && advised?.message.hasSuffix(" Do that.") == true)
+    #expect(!FileManager.default.fileExists(atPath: absent.directory))
+    try await ServerFixture.with { fixture in
+      try fixture.administration.requireServer(startAdvice: nil)
+      await fixture.server.stop()
+      let stopped = #expect(throws: SyncServerError.self) {
+        try fixture.administration.requireServer(startAdvice: nil)
+      }
+      #expect(
+        stopped?.message.contains("cospool-server serve --data \(fixture.directory)") == true)
+    }
   }
 
   @Test func devicesAreListedAndRevokedByNamePrefixAndId() async throws {
@@ -79,7 +98,7 @@ import WireProtocol
 
   private func pairingText(_ server: String?, isBehindProxy: Bool = false) -> String {
     ServerAdministration.Pairing(
-      code: "CODE", workspace: "w", workspaceName: "home", expiresAt: 1, role: "host",
+      code: "CODE", workspace: "w", workspaceName: "home", expiresAt: PrintedTime(1), role: "host",
       server: server, isBehindProxy: isBehindProxy
     ).text
   }
@@ -160,7 +179,8 @@ import WireProtocol
   @Test func namesAreShownWholeAndMoveNoCursor() {
     func row(_ name: String) -> String {
       let device = ServerAdministration.Device(
-        id: "id", name: name, workspace: "w", workspaceName: "home", pairedAt: 0, revoked: false,
+        id: "id", name: name, workspace: "w", workspaceName: "home", pairedAt: PrintedTime(0),
+        revoked: false,
         role: "host")
       let list = ServerAdministration.DeviceList(devices: [device])
       return DeviceTable.text(for: list).components(separatedBy: "\n").dropFirst()
@@ -233,8 +253,8 @@ import WireProtocol
       #expect(state.diskFree ?? 0 > 0)
       #expect(state.lastBackupAt == nil && state.text().contains("last backup: none"))
       let ends = try #require(state.certificateEndsAt)
-      #expect(ends == TestCertificate.localhost.endsAt.map { $0 * 1_000 })
-      let now = try #require(state.startedAt) + 3 * 86_400_000
+      #expect(ends == TestCertificate.localhost.endsAt.map { PrintedTime($0 * 1_000) })
+      let now = try #require(state.startedAt).milliseconds + 3 * 86_400_000
       #expect(state.text(now: now).contains("for 3 days"))
       await fixture.server.stop()
       try BackupPlace(folder: fixture.directory + "/gone").write(directory: fixture.directory)

@@ -69,8 +69,9 @@ import WireProtocol
     #expect(list.devicesText(of: "w") == "  no devices")
     list.devices = (0..<25).map { number in
       ServerAdministration.Device(
-        id: "\(number)", name: "d\(number)", workspace: "w", workspaceName: "team", pairedAt: 0,
-        lastSeenAt: number == 24 ? nil : 0, connectedSince: number == 20 ? 3_600_000 : nil,
+        id: "\(number)", name: "d\(number)", workspace: "w", workspaceName: "team",
+        pairedAt: PrintedTime(0), lastSeenAt: number == 24 ? nil : PrintedTime(0),
+        connectedSince: number == 20 ? PrintedTime(3_600_000) : nil,
         revoked: false, role: "viewer")
     }
     let lines = list.devicesText(of: "w", now: 3 * 86_400_000).split(separator: "\n")

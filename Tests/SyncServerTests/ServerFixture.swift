@@ -62,11 +62,17 @@ struct ServerFixture: Sendable {
     server = try await SyncServer.start(options, logger: ServerFixture.quiet)
   }
 
+  /// A one-time code of a workspace, which it creates if there is none.
+  func code(of workspace: String) throws -> String {
+    let isKnown = try administration.workspaces().workspaces.contains { $0.name == workspace }
+    return try administration.pair(workspaceName: workspace, isNew: !isKnown).code
+  }
+
   /// Pairs a device over the wire.
   func pair(
     _ number: UInt64, workspace: String = "default", name: String? = nil, code: String? = nil
   ) async throws -> WireDevice {
-    let code = try code ?? administration.pair(workspaceName: workspace).code
+    let code = try code ?? self.code(of: workspace)
     let client = try await RawClient.connect(port: server.port)
     let device = DeviceID(high: 9, low: number)
     try await client.send(

@@ -72,6 +72,7 @@ import WireProtocol
       #expect(log[1...3].allSatisfy { $0.source == "127.0.0.1" })
       #expect(log[1].device == DeviceID(high: 9, low: 1).description)
       let text = log.map(\.text).joined()
+      #expect(log[4].workspaceName == "default" && text.contains("workspace default"), "\(text)")
       #expect(!text.contains("laptop") && !text.contains("stranger"), "\(text)")
     }
   }
@@ -197,13 +198,35 @@ import WireProtocol
       #expect(problem?.code == .usage)
       #expect(problem?.message.contains("but team") == true)
       #expect(try administration.workspaces().workspaces.map(\.name) == ["team"])
-      #expect(try administration.pair(workspaceName: "default").workspaceName == "default")
+      #expect(
+        try administration.pair(workspaceName: nil, isNew: true).workspaceName == "default")
       #expect(try administration.pair(workspaceName: nil).workspaceName == "default")
       for name in ["a\nb", "a\u{1B}[31m"] {
         #expect(throws: SyncServerError.self) {
           try administration.renameWorkspace(named: "team", to: name)
         }
       }
+    }
+  }
+
+  /// A device that joined a workspace of a mistyped name would sit alone in it.
+  @Test func aMistypedWorkspaceIsNotCreated() async throws {
+    try await ServerFixture.with { fixture in
+      let administration = fixture.administration
+      let first = try administration.pair(workspaceName: "team")
+      let problem = #expect(throws: SyncServerError.self) {
+        try administration.pair(workspaceName: "taem")
+      }
+      #expect(problem?.code == .usage)
+      #expect(problem?.message.contains("no workspace taem, but team. ") == true)
+      #expect(problem?.message.hasSuffix("--workspace taem --new") == true)
+      #expect(throws: SyncServerError.self) {
+        try administration.pair(workspaceName: "team", isNew: true)
+      }
+      let second = try administration.pair(workspaceName: "taem", isNew: true)
+      #expect(second.workspace != first.workspace)
+      #expect(try administration.pair(workspaceName: "team").workspace == first.workspace)
+      #expect(try administration.workspaces().workspaces.map(\.name) == ["taem", "team"])
     }
   }
 
@@ -342,7 +365,8 @@ import WireProtocol
       }
       let listed = try fixture.administration.devices(workspaceName: nil).devices[0]
       #expect(listed.role == "viewer")
-      #expect(try #require(listed.expiresAt) - listed.pairedAt == 3_600_000)
+      #expect(
+        try #require(listed.expiresAt).milliseconds - listed.pairedAt.milliseconds == 3_600_000)
       var device = WireDevice(number: 5, workspaceID: grant.workspace, token: grant.token)
       let joined = try await fixture.join(&device)
       try await joined.send(try device.write("text"))

@@ -19,6 +19,7 @@ extension ClientQueues {
     }
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+    if let key = DocumentTime.asNumbers { encoder.userInfo[key] = true }
     do {
       return try encoder.encode(
         QueueFile(
@@ -156,7 +157,7 @@ extension ClientQueues {
       guard let time = ZonedTime.milliseconds(later) else {
         throw fault("later", "it is not an ISO 8601 time since 1970")
       }
-      made.later = time
+      made.later = DocumentTime(time)
     }
     if let own = message.projectPath, !own.isEmpty, own != project { made.project = own }
     var files: [ImportedFile] = []

@@ -3,6 +3,12 @@ import Basics
 import LocalAPI
 import QueueModel
 
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
 /// `cospool send`
 struct SendCommand: SessionCommand {
   static let configuration = CommandConfiguration(
@@ -42,6 +48,8 @@ struct SendCommand: SessionCommand {
   @OptionGroup var options: GlobalOptions
   /// Whether no session of that name was known when it was looked up; not an argument.
   var makesSession = false
+  /// The session's project so far; no argument.
+  var formerProject = ""
 
   private enum CodingKeys: CodingKey {
     case session, id, urgent, new, project, attach, time, text, options
@@ -62,10 +70,16 @@ struct SendCommand: SessionCommand {
     }
     session.isGuessed = session.name == nil
     session.name = text
+    defer { formerProject = names.sessions.first { $0.id.rawValue == session.id }?.project ?? "" }
     switch names.wholeMatch(text) {
     case .one(let known): session.name = known.id.rawValue
     case .several(let sessions): throw names.ambiguous(text, sessions)
     case .none:
+      // Lists show a UUID by its first digits, and people do not choose such names.
+      if !new, let known = names.session(ofDigits: text) {
+        session.name = known.id.rawValue
+        break
+      }
       try checkNew(text, names, environment)
       makesSession = session.name == text
     }
@@ -127,7 +141,24 @@ struct SendCommand: SessionCommand {
   }
 
   func warning(of answer: Answer) -> String? {
-    (try? answer.decoded(SentAnswer.self))?.notices
+    let lines = projectNotes + [(try? answer.decoded(SentAnswer.self))?.notices].compactMap { $0 }
+    return lines.isEmpty ? nil : lines.joined(separator: "\n")
+  }
+
+  /// What a wrong path would only show when the prompt runs, or never.
+  private var projectNotes: [String] {
+    guard let project = project.map(Paths.project) else { return [] }
+    var notes: [String] = []
+    if !formerProject.isEmpty, formerProject != project {
+      notes.append("The session's project is now \(project); it was \(formerProject).")
+    }
+    var isFolder: Bool = false
+    if project.hasPrefix("/"),
+      !FileManager.default.fileExists(atPath: project, isDirectory: &isFolder) || !isFolder
+    {
+      notes.append("\(project) is not a folder on this device.")
+    }
+    return notes.map { "cospool: \(TextStyle.line($0))" }
   }
 }
 

@@ -1,5 +1,6 @@
 import ArgumentParser
 import LocalAPI
+import QueueModel
 
 /// `cospool session`
 struct SessionCommands: ParsableCommand {
@@ -99,9 +100,16 @@ struct SessionCommands: ParsableCommand {
         """)
     @Argument(help: "The session.", completion: .sessions) var session: String
     @OptionGroup var options: GlobalOptions
+    /// How many messages wait in it; no argument.
+    var waiting = 0
+
+    private enum CodingKeys: CodingKey {
+      case session, options
+    }
 
     mutating func lookUp(in names: SessionNames) throws {
       session = try names.id(of: session)
+      waiting = names.sessions.first { $0.id.rawValue == session }?.waiting ?? 0
     }
 
     func request(input: StandardInput) throws -> APIRequest {
@@ -109,7 +117,10 @@ struct SessionCommands: ParsableCommand {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      try ReceiptText.text(of: answer, done: "deleted", session: session)
+      let text = try ReceiptText.text(of: answer, done: "deleted", session: session)
+      guard waiting > 0 else { return text }
+      return
+        "\(text) with \(ReceiptText.counted(waiting, "message")); to bring it back: cospool undo"
     }
   }
 }

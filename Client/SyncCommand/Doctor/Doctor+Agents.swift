@@ -44,6 +44,7 @@ extension Doctor {
     default: return [.ok("agent", kind)]
     }
     guard let path = ProgramRun.path(of: program, in: context.variables) else {
+      if program.contains("/") { return [unusable(program, of: kind)] }
       return [
         .error(
           "agent", "the agent \(kind) runs \(program), which is not in PATH: messages will fail",
@@ -51,6 +52,19 @@ extension Doctor {
       ]
     }
     return [.ok("agent", "\(kind): \(path)")]
+  }
+
+  /// About a program that is named by its path.
+  private static func unusable(_ program: String, of kind: String) -> DoctorFinding {
+    let what = "the agent \(kind) runs \(program), which "
+    guard FileManager.default.fileExists(atPath: program) else {
+      return .error(
+        "agent", what + "does not exist: messages will fail",
+        fix: "Install it there, or name its path: cospool config set command")
+    }
+    return .error(
+      "agent", what + "may not be run: messages will fail",
+      fix: "chmod +x \(Shell.quoted(program))")
   }
 
   private static func version(of name: String, _ context: DoctorContext) async -> [DoctorFinding] {

@@ -127,6 +127,8 @@ extension Doctor {
     var findings = context.warnings.map {
       DoctorFinding.warning("settings", $0, fix: "See the settings: cospool config list")
     }
+    // Only that check reports invalid JSON.
+    guard config(context).allSatisfy({ $0.severity != .error }) else { return findings }
     let request = context.limits.request(["settings", "check"], .post)
     if let answer = try? await context.connection.answer(to: request)
       .decoded(SettingsCheckAnswer.self)

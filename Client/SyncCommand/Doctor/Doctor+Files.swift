@@ -191,7 +191,7 @@ extension Doctor {
     return findings
   }
 
-  private static func config(_ context: DoctorContext) -> [DoctorFinding] {
+  static func config(_ context: DoctorContext) -> [DoctorFinding] {
     let path = context.dataDirectory + "/config.json"
     guard let bytes = context.bytes(of: path) else {
       return [

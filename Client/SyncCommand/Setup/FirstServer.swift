@@ -99,6 +99,7 @@ struct FirstServer {
   private func granted(_ program: String) async throws -> Grant? {
     let run = await ProgramRun.run(
       [program, "pair", "--json"], variables: setup.variables, seconds: Self.seconds)
+    if run?.status == ExitStatus.unreachable { return nil }
     guard let run, run.status == 0, let tree = JSONTree(run.output.utf8),
       let code = tree["code"]?.text
     else {

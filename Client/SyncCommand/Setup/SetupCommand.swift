@@ -75,6 +75,7 @@ struct SetupCommand: LocalCommand {
 
   func outcome(in environment: Environment) async throws -> CommandRunner.Outcome {
     var environment = environment
+    environment.confirm = environment.accept
     if yes {
       environment.confirm = { _ in true }
       environment.ask = nil

@@ -14,8 +14,7 @@ extension ServerBackup {
   /// The result of `restore`.
   package struct Restoration: Codable, Hashable, Sendable {
     package var backup: String
-    /// Milliseconds since 1970.
-    package var createdAt: Int64
+    package var createdAt: PrintedTime
     /// The path of the former data; nil if there was none.
     package var setAside: String?
     /// The number of devices to which the backup would have given access again.
@@ -57,7 +56,7 @@ extension ServerBackup {
       let aside = try moveAside(at: now, staging: staging)
       try moveIn()
       return Restoration(
-        backup: manifest.name, createdAt: manifest.createdAt, setAside: aside,
+        backup: manifest.name, createdAt: PrintedTime(manifest.createdAt), setAside: aside,
         revocations: revocations, notes: notes)
     } catch {
       throw .file(

@@ -77,8 +77,7 @@ package struct ServerBackup: Sendable {
   /// A backup in printed form.
   package struct Line: Codable, Hashable, Sendable {
     package var name: String
-    /// Milliseconds since 1970.
-    package var createdAt: Int64
+    package var createdAt: PrintedTime
     /// The size of a restore.
     package var bytes: Int
     package var attachments: Int
@@ -98,7 +97,7 @@ package struct ServerBackup: Sendable {
 
     init(_ manifest: BackupManifest, missing: Int) {
       name = manifest.name
-      createdAt = manifest.createdAt
+      createdAt = PrintedTime(manifest.createdAt)
       bytes = manifest.bytes
       attachments = manifest.files.count { $0.path.hasPrefix("blobs/") }
       workspaces = manifest.workspaces.count
@@ -118,6 +117,8 @@ package struct ServerBackup: Sendable {
   package struct Creation: Codable, Hashable, Sendable {
     package var backup: Line
     package var folder: String
+    /// Whether this backup made the folder: its disk may not be mounted.
+    package var isNewFolder: Bool
     /// Bytes that no earlier backup had.
     package var newBytes: Int
     /// Older backups that were removed.
@@ -142,6 +143,7 @@ package struct ServerBackup: Sendable {
     let administration = ServerAdministration(dataDirectory: directory)
     try administration.requireData()
     try ServerBackup.requireElsewhere(folder.path, than: directory)
+    let isNewFolder = !FileManager.default.fileExists(atPath: folder.path)
     let lock = try folder.prepare()
     defer { lock.release() }
     let now = now ?? ProcessClock.wallMilliseconds
@@ -162,7 +164,8 @@ package struct ServerBackup: Sendable {
     var removed: [String] = []
     if let count { removed = try folder.prune(keeping: count, sparing: manifest.name) }
     return Creation(
-      backup: Line(manifest, missing: 0), folder: folder.path, newBytes: contents.newBytes,
+      backup: Line(manifest, missing: 0), folder: folder.path, isNewFolder: isNewFolder,
+      newBytes: contents.newBytes,
       removed: removed)
   }
 

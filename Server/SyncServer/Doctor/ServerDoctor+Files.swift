@@ -27,8 +27,8 @@ extension ServerDoctor {
         errno == ENOENT
           ? .error(
             code, "\(path) does not exist",
-            fix: "Name the server's data directory with --data, or create this one: "
-              + "cospool-server pair --data \(quoted)"
+            fix: "Name the server's data directory with --data, or start a server, which creates "
+              + "this one: cospool-server serve --data \(quoted)"
           )
           : .error(
             code, "\(path) cannot be examined: \(String(cString: strerror(errno)))",

@@ -83,7 +83,7 @@ extension ServerDoctor {
         .error("backup", "there is no backup in \(folder)", fix: "cospool-server backup create")
       ]
     }
-    let ahead = backups.filter { BackupFolder.isAhead($0.createdAt, of: now) }
+    let ahead = backups.filter { BackupFolder.isAhead($0.createdAt.milliseconds, of: now) }
     var findings = ahead.prefix(5).map {
       DoctorFinding.error(
         "backupTime", "backup \($0.name) is dated ahead of this machine's clock",
@@ -92,10 +92,12 @@ extension ServerDoctor {
           + "wrong: rm \(Shell.quoted("\(folder)/\($0.name).json")), then cospool-server "
           + "backup create.")
     }
-    guard let last = backups.last(where: { !BackupFolder.isAhead($0.createdAt, of: now) }) else {
+    guard
+      let last = backups.last(where: { !BackupFolder.isAhead($0.createdAt.milliseconds, of: now) })
+    else {
       return findings
     }
-    let hours = (Double(now) - Double(last.createdAt)) / 3_600_000
+    let hours = (Double(now) - Double(last.createdAt.milliseconds)) / 3_600_000
     let what = "the last backup, \(last.name), is \(Int(max(0, hours))) hours old"
     findings.append(
       hours > backupHoursMax

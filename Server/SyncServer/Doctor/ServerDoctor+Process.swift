@@ -57,7 +57,7 @@ extension ServerDoctor {
   }
 
   /// None starts while a database must be restored first.
-  private static func startFix(_ context: ServerDoctorContext) -> String {
+  static func startFix(_ context: ServerDoctorContext) -> String {
     if ServerBackup.isPending(in: context.dataDirectory) {
       return "The server starts only after that restore is complete: see restoring."
     }

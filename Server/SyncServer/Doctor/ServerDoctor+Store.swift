@@ -38,8 +38,8 @@ extension ServerDoctor {
       }
       return [
         .info(
-          "store", "no database yet: the first start or the first pairing code creates it",
-          fix: "cospool-server pair")
+          "store", "no database yet: the first start creates it",
+          fix: startFix(context))
       ]
     }
     do {
@@ -137,7 +137,9 @@ extension ServerDoctor {
     else { return [] }
     let now = Int64(context.now.timeIntervalSince1970 * 1_000)
     return devices.filter { !$0.revoked }.compactMap { device in
-      guard let ends = device.expiresAt, ends - now < 7 * 86_400_000 else { return nil }
+      guard let ends = device.expiresAt?.milliseconds, ends - now < 7 * 86_400_000 else {
+        return nil
+      }
       let name = ShownName.text(device.name)
       let fix =
         "Renew it: print a code with cospool-server pair --expires 30d, and pair the "

@@ -69,7 +69,7 @@ extension CommandAuthor {
       emitTag(of: attachment, to: reference)
     }
     if message.byAgent == true { emitByAgent(reference) }
-    if let later = message.later, later > 0 { emitLater(later, of: reference) }
+    if let later = message.later?.milliseconds, later > 0 { emitLater(later, of: reference) }
   }
 
   /// Writes the time before which a message is not in line.

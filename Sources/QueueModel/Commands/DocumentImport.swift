@@ -47,6 +47,12 @@ struct DocumentImport {
             element: reference, field: .onMerge, value: .text(policy.rawValue), stamp: author.stamp)
         )
       }
+      if let policy = session.onLostServer, policy != .finish {
+        author.emit(
+          .setRegister(
+            element: reference, field: .onLostServer, value: .text(policy.rawValue),
+            stamp: author.stamp))
+      }
       if session.locked {
         author.emit(.addTag(element: reference, field: .locked, clears: [], note: ""))
       }
@@ -97,7 +103,7 @@ struct DocumentImport {
     return Operation.AddMessage(
       message: message.id, session: reference, origins: state.slots.originsAtEnd,
       // A time from a wrong clock must not be ahead of the server's.
-      stamp: min(Stamp(milliseconds: message.createdAt), author.stamp),
+      stamp: min(Stamp(milliseconds: message.createdAt.milliseconds), author.stamp),
       priority: Priority(name: message.priority) ?? .normal,
       clears: state.element.tagIDs(.exists))
   }
@@ -116,7 +122,7 @@ struct DocumentImport {
         Operation.EnqueueThread(
           session: reference, origins: author.workspace.threadSlots.originsAtEnd,
           stamp: isFresh
-            ? min(Stamp(milliseconds: thread.queuedAt), author.stamp) : author.stamp,
+            ? min(Stamp(milliseconds: thread.queuedAt.milliseconds), author.stamp) : author.stamp,
           clearsQueued: session.element.tagIDs(.queued), locks: false, clearsLocked: [])))
   }
 }

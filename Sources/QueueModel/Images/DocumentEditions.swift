@@ -2,7 +2,7 @@
 /// after import.
 extension WorkspaceDocument.Edition {
   package init(_ version: MessageVersion) {
-    self.init(savedAt: version.savedAt)
+    self.init(savedAt: DocumentTime(version.savedAt))
     device = version.device
     content = version.text
     if version.text == nil {
@@ -12,7 +12,7 @@ extension WorkspaceDocument.Edition {
   }
 
   fileprivate var fault: String? {
-    if savedAt < 0 { return "savedAt: it is before 1970" }
+    if savedAt.milliseconds < 0 { return "savedAt: it is before 1970" }
     if let device, device.utf8.count > Limits.nameBytesMax {
       return "device: it is longer than \(Limits.nameBytesMax) bytes"
     }
@@ -31,7 +31,7 @@ extension WorkspaceDocument.Edition {
     let text: Edition.Text =
       content.map { .whole($0) }
       ?? .long(bytes: bytes ?? 0, digest: digest.flatMap { UInt64($0, radix: 16) } ?? 0)
-    var edition = Edition(milliseconds: savedAt, text: text)
+    var edition = Edition(milliseconds: savedAt.milliseconds, text: text)
     edition.author = device
     return edition.note
   }
@@ -58,7 +58,7 @@ extension WorkspaceDocument.Message {
     let notes = (editions ?? [])
       .filter { $0.content.map { !$0.trimmedOfWhitespace().isEmpty } ?? true }.map(\.note)
     return notes.count == 1
-      ? notes + [Edition(of: content, milliseconds: createdAt).note] : notes
+      ? notes + [Edition(of: content, milliseconds: createdAt.milliseconds).note] : notes
   }
 
   /// The approximate size of its editions, in bytes.

@@ -24,7 +24,7 @@ extension WorkspaceDocument.Message {
     lastError = view.lastError
     attachments = view.attachments.isEmpty ? nil : view.attachments
     byAgent = view.isByAgent ? true : nil
-    later = view.later
+    later = view.later.map(DocumentTime.init)
     editions =
       view.versions.isEmpty ? nil : view.versions.map(WorkspaceDocument.Edition.init)
   }
@@ -54,7 +54,7 @@ extension WorkspaceDocument.Session {
       }
       .map(WorkspaceDocument.Message.init))
     onMerge = view.onMerge == .wait ? nil : view.onMerge
-    task = view.task
+    onLostServer = view.onLostServer == .finish ? nil : view.onLostServer
   }
 }
 

@@ -1,11 +1,11 @@
 /// The visible content of a workspace, to be written as JSON, kept, and imported elsewhere.
 ///
 /// It holds no operation ids and no replicas; messages are named by their ids, so importing twice
-/// adds nothing twice. Times are milliseconds since 1970. Deleted sessions are left out.
+/// adds nothing twice. Deleted sessions are left out.
 public struct WorkspaceDocument: Hashable, Sendable {
   /// The kind of document: always `cospool-workspace`.
   public var format: String
-  /// The version of this form; only 1 is known.
+  /// The version of the form: 1 has its times in milliseconds since 1970.
   public var version: Int
   /// By session id.
   public var sessions: [Session]
@@ -14,8 +14,10 @@ public struct WorkspaceDocument: Hashable, Sendable {
 
   /// The kind of document that is written and read.
   public static let format = "cospool-workspace"
-  /// The version that is written and read.
-  public static let version = 1
+  /// The version that is written.
+  public static let version = 2
+  /// The versions that are read.
+  public static let versionsRead = 1...2
 
   /// Puts a document together.
   public init(sessions: [Session] = [], threads: [Thread] = []) {
@@ -39,13 +41,12 @@ public struct WorkspaceDocument: Hashable, Sendable {
     public var locked: Bool
     /// Whether its messages with merged texts start; absent if they wait.
     public var onMerge: MergePolicy?
+    /// Whether its agent stops without the server; absent if it finishes.
+    public var onLostServer: LostServerPolicy?
     /// The waiting messages in effective order.
     public var messages: [Message]
     /// The cancelled messages by id.
     public var cancelled: [Message]
-    /// What its agent did when the document was written, for people. An import does not use it, and
-    /// ignores one that it cannot read.
-    public var task: TaskState?
 
     /// Puts the parts together.
     public init(
@@ -71,7 +72,7 @@ public struct WorkspaceDocument: Hashable, Sendable {
     /// `normal` or `urgent`.
     public var priority: String
     /// When it was queued.
-    public var createdAt: Int64
+    public var createdAt: DocumentTime
     /// The name of the device that queued it, for people; an import does not use it.
     public var device: String?
     /// Its own project path, if it has one besides its session's.
@@ -86,7 +87,7 @@ public struct WorkspaceDocument: Hashable, Sendable {
     public var byAgent: Bool?
     /// The time before which it is not in line; absent if it always is. An imported message waits,
     /// too.
-    public var later: Int64?
+    public var later: DocumentTime?
     /// The texts from which `content` was merged, until a user has checked it. An imported message
     /// waits, too.
     public var editions: [Edition]?
@@ -98,7 +99,7 @@ public struct WorkspaceDocument: Hashable, Sendable {
       self.id = id
       self.content = content
       self.priority = priority
-      self.createdAt = createdAt
+      self.createdAt = DocumentTime(createdAt)
       self.device = device
     }
   }
@@ -112,7 +113,7 @@ public struct WorkspaceDocument: Hashable, Sendable {
     /// FNV-1a of a text that is left out, in hexadecimal.
     public var digest: String?
     /// When it was saved.
-    public var savedAt: Int64
+    public var savedAt: DocumentTime
     /// The name of the device that saved it.
     public var device: String?
   }
@@ -122,12 +123,12 @@ public struct WorkspaceDocument: Hashable, Sendable {
     /// The session.
     public var session: SessionID
     /// When it was queued.
-    public var queuedAt: Int64
+    public var queuedAt: DocumentTime
 
     /// Puts the parts together.
     public init(session: SessionID, queuedAt: Int64) {
       self.session = session
-      self.queuedAt = queuedAt
+      self.queuedAt = DocumentTime(queuedAt)
     }
   }
 
@@ -167,20 +168,24 @@ extension WorkspaceDocument {
     guard format == WorkspaceDocument.format else {
       return "format: \"\(format)\" is not \"\(WorkspaceDocument.format)\""
     }
-    guard version == WorkspaceDocument.version else {
-      return "version: \(version) is unknown; this version of Cospool reads "
-        + "\(WorkspaceDocument.version)"
-    }
+    if let fault = WorkspaceDocument.fault(ofVersion: version) { return fault }
     guard sessions.count <= Limits.sessionsMax else {
       return "sessions: more than \(Limits.sessionsMax)"
     }
     for (index, session) in sessions.enumerated() {
       if let fault = session.fault { return "sessions[\(index)].\(fault)" }
     }
-    for (index, thread) in threads.enumerated() where thread.queuedAt < 0 {
+    for (index, thread) in threads.enumerated() where thread.queuedAt.milliseconds < 0 {
       return "threads[\(index)].queuedAt: it is before 1970"
     }
     return nil
+  }
+
+  /// Why a version cannot be read; nil if it can.
+  package static func fault(ofVersion version: Int) -> String? {
+    guard !versionsRead.contains(version) else { return nil }
+    return "version: \(version) is unknown; this version of Cospool reads "
+      + versionsRead.map(String.init).joined(separator: " and ")
   }
 
   /// The document in pieces, each of which is one command: a hundred messages or 256 KiB of text.
@@ -249,15 +254,15 @@ extension WorkspaceDocument.Message {
     if (attachments ?? []).count > Limits.messageAttachmentsMax {
       return "attachments: more than \(Limits.messageAttachmentsMax)"
     }
-    if createdAt < 0 { return "createdAt: it is before 1970" }
-    if let later, later < 0 { return "later: it is before 1970" }
+    if createdAt.milliseconds < 0 { return "createdAt: it is before 1970" }
+    if let later, later.milliseconds < 0 { return "later: it is before 1970" }
     return editionsFault
   }
 }
 
 extension WorkspaceDocument: Codable {}
 extension WorkspaceDocument.Session: Codable {
-  /// Reads a session, whatever its task is.
+  /// Reads a session; a setting that only a later version knows counts as absent.
   public init(from decoder: any Decoder) throws {
     let fields = try decoder.container(keyedBy: CodingKeys.self)
     id = try fields.decode(SessionID.self, forKey: .id)
@@ -269,9 +274,7 @@ extension WorkspaceDocument.Session: Codable {
     cancelled = try fields.decode([WorkspaceDocument.Message].self, forKey: .cancelled)
     // A value that only a later version knows makes them wait.
     onMerge = try? fields.decodeIfPresent(MergePolicy.self, forKey: .onMerge)
-    // A later version may have other kinds of tasks, and a document is not refused because of
-    // unused data.
-    task = try? fields.decodeIfPresent(TaskState.self, forKey: .task)
+    onLostServer = try? fields.decodeIfPresent(LostServerPolicy.self, forKey: .onLostServer)
   }
 }
 extension WorkspaceDocument.Message: Codable {}

@@ -1,0 +1,66 @@
+import ArgumentParser
+import Basics
+import CommandArguments
+import Foundation
+import QueueModel
+import SyncServer
+
+/// Why a command of the server ended, in words for its operator and for programs.
+struct ServerFailure: Encodable {
+  private(set) var code: String
+  private(set) var message: String
+  /// Of the process; 0 for help and the version, which are answers.
+  private(set) var exitCode: Int32
+  /// What people read; with the usage if the arguments are wrong. Empty if all is said.
+  let text: String
+
+  private enum CodingKeys: String, CodingKey {
+    case code, message, exitCode
+  }
+
+  init(_ error: any Error) {
+    switch error {
+    case let fault as ArgumentFault:
+      (code, message, exitCode) = ("usage", fault.message, ExitStatus.usage)
+      text = fault.text
+    case let error as SyncServerError:
+      (code, message, exitCode) = (error.code.rawValue, error.message, error.exitCode)
+      // It may name a folder of the data directory, to which another account writes.
+      text = "cospool-server: \(ShownName.lines(error.message))"
+    default:
+      let status = CospoolServer.exitCode(for: error)
+      let isUsage = status == .validationFailure
+      let unknown = isUsage ? Self.unknownCommand : nil
+      message = unknown ?? CospoolServer.message(for: error)
+      text =
+        unknown.map { "Error: \($0)" }
+        ?? HelpText.wrapped(
+          CospoolServer.fullMessage(for: error, columns: HelpText.unwrappedColumns),
+          width: ProcessInfo.processInfo.environment["COLUMNS"].flatMap { Int($0) })
+      code = isUsage ? "usage" : "failed"
+      exitCode = isUsage ? ExitStatus.usage : status.rawValue
+    }
+  }
+
+  /// About a first word that names no command; the parser takes it for an argument of `serve`.
+  private static var unknownCommand: String? {
+    guard let word = ProcessInfo.processInfo.arguments.dropFirst().first, !word.hasPrefix("-"),
+      word != "help"
+    else { return nil }
+    let known = CospoolServer.configuration.subcommands.map { $0._commandName }
+    guard !known.contains(word) else { return nil }
+    let close = Similarity.closest(to: word, among: known).map { "'cospool-server \($0)'" }
+    return "There is no command 'cospool-server \(word)'."
+      + (close.isEmpty ? "" : " Did you mean \(close.joined(separator: " or "))?")
+  }
+
+  /// The same shape as the errors of `cospool`; empty if there is nothing to say, as after a report
+  /// that names errors.
+  var json: String {
+    guard !text.isEmpty else { return "" }
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    return (try? encoder.encode(["error": self])).map { String(decoding: $0, as: UTF8.self) }
+      ?? text
+  }
+}
