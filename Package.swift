@@ -84,8 +84,8 @@ let rooms: [Room] = [
     name: "SequenceCRDT", path: "Sources/SequenceCRDT", extraSettings: [.strictMemorySafety()],
     articles: ["README.md"]),
   Room(
-    name: "QueueModel", path: "Sources/QueueModel", rooms: ["SequenceCRDT"], articles: ["README.md"]
-  ),
+    name: "QueueModel", path: "Sources/QueueModel", rooms: ["Basics", "SequenceCRDT"],
+    articles: ["README.md"]),
   Room(
     name: "QueueOracle", path: "Sources/QueueOracle", rooms: ["SequenceCRDT", "QueueModel"],
     articles: ["README.md"]),

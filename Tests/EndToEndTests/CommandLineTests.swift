@@ -117,9 +117,9 @@ extension EndToEnd {
 
     @Test func aMistypedCommandOfTheServerHasASuggestion() async throws {
       try await TestBed.run { bed in
-        for (words, code) in [(["devcies"], 2), (["devcies", "--json"], 2), (["--data", ""], 2)] {
+        for words in [["devcies"], ["devcies", "--json"], ["--data", ""]] {
           let output = try await bed.run("cospool-server", words)
-          #expect(output.code == code, "\(output)")
+          #expect(output.code == 2, "\(output)")
           #expect(
             output.standardError.contains(
               words[0] == "devcies"

@@ -26,7 +26,7 @@ enum RoomTable {
       name: "CommandArguments", folder: "Sources/CommandArguments", rooms: ["Basics"],
       foreign: ["ArgumentParser"]),
     RoomRule(name: "SequenceCRDT", folder: "Sources/SequenceCRDT"),
-    RoomRule(name: "QueueModel", folder: "Sources/QueueModel", rooms: ["SequenceCRDT"]),
+    RoomRule(name: "QueueModel", folder: "Sources/QueueModel", rooms: ["Basics", "SequenceCRDT"]),
     RoomRule(name: "QueueOracle", folder: "Sources/QueueOracle", rooms: model),
     RoomRule(
       name: "AgentFormats", folder: "Sources/AgentFormats",
