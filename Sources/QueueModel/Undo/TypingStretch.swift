@@ -60,18 +60,6 @@ extension UndoHistory {
   /// The change that contains the open stretch.
   var openChange: UndoEntry? { openIndex.map { undoable[$0].change } }
 
-  /// The beginning of the text of the open stretch, as in its label, if the stretch is in the latest
-  /// change and a command types behind that beginning.
-  func openBeginning(unchangedBy command: Command) -> String? {
-    guard let place = command.typingPlace, place.offset > UndoLabel.textScalarsMax,
-      let last = undoable.last?.change, last.typing != nil, redoable.isEmpty,
-      last.label.message == place.message
-    else { return nil }
-    let text = UndoField(element: .message(place.message), part: .text)
-    guard last.steps.contains(where: { $0.field == text && !$0.isOvertaken }) else { return nil }
-    return last.label.text
-  }
-
   /// Whether a command continues the open stretch.
   func goesOn(with command: Command, at milliseconds: Int64) -> Bool {
     guard let index = openIndex, let message = command.typedMessage else { return false }
@@ -161,15 +149,6 @@ extension Command {
   package var typedMessage: MessageID? {
     switch self {
     case .insertText(let id, _, _), .deleteText(let id, _): id
-    default: nil
-    }
-  }
-
-  /// Where it types; nil for every other command.
-  fileprivate var typingPlace: (message: MessageID, offset: Int)? {
-    switch self {
-    case .insertText(let id, let offset, _): (id, offset)
-    case .deleteText(let id, let range): (id, range.lowerBound)
     default: nil
     }
   }

@@ -67,9 +67,7 @@ extension Workspace {
     let merged = command.mergedMessage(in: self)
     var (outcome, steps) = try performRecording(command, in: context)
     guard !outcome.operations.isEmpty else { return (outcome, changes) }
-    let known = history.openBeginning(unchangedBy: command)
-    var entry = UndoEntry(
-      label: labelled(label, beginning: known), milliseconds: context.stamp.milliseconds)
+    var entry = UndoEntry(label: labelled(label), milliseconds: context.stamp.milliseconds)
     if let merged, shownMessage(merged)?.isMerged == false { entry.label.kind = .chosen }
     entry.steps = steps
     entry.typing = typing
@@ -107,14 +105,11 @@ extension Workspace {
   }
 
   /// The label, completed by the session and the beginning of its message's text.
-  ///
-  /// - Parameter beginning: nil if it is not known yet.
-  private func labelled(_ label: UndoLabel, beginning: String?) -> UndoLabel {
+  private func labelled(_ label: UndoLabel) -> UndoLabel {
     var label = label
     if let message = label.message.flatMap({ messageStates[$0] }) {
       label.session = label.session ?? message.session
-      assert(beginning == nil || beginning == message.beginning, "the text begins as before")
-      label.text = label.text ?? beginning ?? message.beginning
+      label.text = label.text ?? message.beginning
     }
     return label
   }
