@@ -272,11 +272,8 @@ package struct ACPConversation: Sendable {
         return .cancelled
       }
       let text = Self.text(of: error, "the prompt")
-      let words = text.lowercased()
-      let isLimit = ["rate limit", "usage limit", "quota", "429", "overloaded"].contains {
-        words.contains($0)
-      }
-      return .verdict(isLimit ? .tryLater(reason: text, until: nil) : .failed(reason: text))
+      return .verdict(
+        Self.isLimit(error) ? .tryLater(reason: text, until: nil) : .failed(reason: text))
     }
     switch result["stopReason"]?.text {
     case "end_turn": return .verdict(.succeeded(summary: updates.summary))
@@ -302,10 +299,24 @@ package struct ACPConversation: Sendable {
     if error["code"]?.integer == ACPMessage.authenticationRequired {
       return "The agent wants you to log in: start it in a terminal once."
     }
-    let message = error["message"]?.text ?? "no reason"
+    let all = words(of: error).joined(separator: ": ")
+    return "The agent refused \(matter): \(all)".cut(to: AgentLimits.textBytesMax)
+  }
+
+  private static func words(of error: JSONTree) -> [String] {
     // Many agents say more only there.
     let details = (error["data"]?["details"] ?? error["data"]?["message"] ?? error["data"])?.text
-    let all = [message, details].compactMap(\.self).joined(separator: ": ")
-    return "The agent refused \(matter): \(all)".cut(to: AgentLimits.textBytesMax)
+    return [error["message"]?.text ?? "no reason", details].compactMap(\.self)
+  }
+
+  /// Whether the agent's provider takes nothing for now: too many requests, or overloaded.
+  private static func isLimit(_ error: JSONTree) -> Bool {
+    let data = error["data"]
+    let numbers = [error["code"], data?["status"], data?["statusCode"], data?["code"]]
+    if numbers.contains(where: { ["429", "529"].contains($0?.text ?? $0?.line) }) { return true }
+    return words(of: error).contains { text in
+      let words = LimitWords(text.cut(to: AgentLimits.textBytesMax))
+      return words.nameRateLimit || words.nameQuota
+    }
   }
 }
