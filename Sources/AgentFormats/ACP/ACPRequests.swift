@@ -59,6 +59,9 @@ struct ACPRequests: Sendable {
   /// UTF-8 bytes of a question that people see in full.
   private static let questionBytesMax = 2_000
   private static let addressOptions = ["opened", "decline"]
+  /// Characters of an address beside letters and digits (RFC 3986). Browsers read others as these,
+  /// `\` as `/`.
+  private static let addressCharacters = Set("-._~:/?#[]@!$&'()*+,;=%".utf8)
 
   private var open: [String: Open] = [:]
 
@@ -82,20 +85,46 @@ struct ACPRequests: Sendable {
       && !text.unicodeScalars.contains(where: JSONTree.isUnseen)
   }
 
-  /// A question for an address; nil if it cannot be shown in full.
+  /// A question for an address; nil if it cannot be shown in full, or if a browser may read another
+  /// host in it than a user does.
   static func address(_ params: JSONTree) -> ACPRequest.Matter? {
     guard let message = params["message"]?.text, let address = params["url"]?.text,
-      address.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
+      address.utf8.allSatisfy({ isPlain($0) || addressCharacters.contains($0) })
     else { return nil }
     let parts = address.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: false)
     guard parts.count == 3, parts[1].isEmpty, parts[0] == "https:" || parts[0] == "http:" else {
       return nil
     }
-    let authority = parts[2].prefix { !"/?#".contains($0) }
-    let host = authority.split(separator: "@").last ?? ""
+    let host = parts[2].prefix { !"/?#".contains($0) }
     let text = "\(message)\nOpen \(address)\nIts host is \(host)."
-    guard !host.isEmpty, isShown(text, Array("{}".utf8)) else { return nil }
+    guard isHost(host), isShown(text, Array("{}".utf8)) else { return nil }
     return .address(text, options: addressOptions)
+  }
+
+  private static func isPlain(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"):
+      true
+    default: false
+    }
+  }
+
+  /// A name or number with or without a port: no user's name before it, and nothing that a browser
+  /// decodes.
+  private static func isHost(_ text: Substring) -> Bool {
+    var name = text
+    var port: Substring?
+    // The colons of an IPv6 address stand in brackets.
+    if let colon = text.lastIndex(of: ":"), !text.hasSuffix("]") {
+      name = text[..<colon]
+      port = text[text.index(after: colon)...]
+    }
+    let isNumber = name.hasPrefix("[") && name.hasSuffix("]")
+    let allowed = Set((isNumber ? ":." : "-._").utf8)
+    if isNumber { name = name.dropFirst().dropLast() }
+    return !name.isEmpty && name.utf8.allSatisfy { isPlain($0) || allowed.contains($0) }
+      && port?.isEmpty != true && port?.allSatisfy { $0.isASCII && $0.isNumber } != false
   }
 
   mutating func opened(
@@ -113,24 +142,33 @@ struct ACPRequests: Sendable {
     case (.permission(let options), .denied), (.permission(let options), .dismissed):
       return [close(key, options.outcome(isAllowed: false))]
     case (.address, .text(let text)):
-      let isOpened = text == ACPRequests.addressOptions[0]
-      return [close(key, ["action": isOpened ? "accept" : "decline"])]
+      switch text.split(whereSeparator: \.isWhitespace).joined(separator: " ").lowercased() {
+      case ACPRequests.addressOptions[0]: return [close(key, ["action": "accept"])]
+      case ACPRequests.addressOptions[1], ACPForm.decline:
+        return [close(key, ["action": "decline"])]
+      default: return again(key, asked, "Answer \"opened\" or \"decline\".")
+      }
     case (.form, .text(ACPForm.decline)): return [close(key, ["action": "decline"])]
     case (.form(let form), .text(let text)):
       do throws(ACPForm.Fault) {
         let content = try form.content(of: text)
         return [close(key, ["action": "accept", "content": content])]
       } catch {
-        open[key]?.faults += 1
-        guard asked.faults + 1 < ACPRequests.faultsMax else {
-          return [close(key, ["action": "cancel"])]
-        }
-        return [.askAgain(asked.request, reason: error.reason)]
+        return again(key, asked, error.reason)
       }
     case (.address, _), (.form, _): return [close(key, ["action": "cancel"])]
     case (.permission(let options), .text):
       return [close(key, options.outcome(isAllowed: false))]
     }
+  }
+
+  /// An answer was none.
+  private mutating func again(_ key: String, _ asked: Open, _ reason: String) -> [ACPStep] {
+    open[key]?.faults += 1
+    guard asked.faults + 1 < ACPRequests.faultsMax else {
+      return [close(key, ["action": "cancel"])]
+    }
+    return [.askAgain(asked.request, reason: reason)]
   }
 
   private mutating func close(_ key: String, _ result: JSONTree) -> ACPStep {

@@ -268,7 +268,7 @@ extension AgentAsk {
     switch request.matter {
     case .permission(let tool, let input): self = .approval(ofTool: tool, input)
     case .form(let form): self = .question(before + form.text, options: form.options)
-    case .address(let text, let options): self = .question(text, options: options)
+    case .address(let text, let options): self = .question(before + text, options: options)
     }
   }
 }
