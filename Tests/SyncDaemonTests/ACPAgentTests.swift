@@ -115,6 +115,20 @@ struct ACPAgentTests {
         && first?.text?.contains("Run make") == true)
   }
 
+  /// Lists and notices show only the summary.
+  @Test func aYesToMoreThanThisOnceComesFirst() async throws {
+    let bed = try Bed()
+    let summary = Mutex("")
+    let agent = try bed.agent { ask, _ in
+      if case .approval(_, let text, _) = ask { summary.withLock { $0 = text } }
+      return AskAnswer(ending: .allowed)
+    }
+    #expect(try await bed.run(agent, "always") == .succeeded(summary: "All tests pass."))
+    #expect(
+      summary.withLock { $0 } == "Always (For this session): make deploy (and 2 more fields)")
+    #expect(bed.lines("told") == [#"{"outcome": {"optionId": "all", "outcome": "selected"}}"#])
+  }
+
   @Test func anUnansweredRequestIsDeniedAndWhatIsAskedTwiceIsAnsweredOnce() async throws {
     let bed = try Bed()
     let count = Mutex(0)

@@ -21,13 +21,35 @@ struct ACPOptions: Hashable, Sendable {
       && options.count { $0["kind"]?.text == "allow_once" } == 1
   }
 
+  var offersYes: Bool { allow != nil }
+
+  /// What people are asked.
+  func matter(of wanted: ACPToolCalls.Wanted) -> ACPRequest.Matter {
+    .permission(tool: wanted.tool, input: shown(in: wanted.input), choice: choice)
+  }
+
   /// The input with what a yes chooses, if that is more than a yes to this once.
-  func shown(in input: JSONTree) -> JSONTree {
-    guard !isPlain, case .object(var members) = input else { return input }
+  private func shown(in input: JSONTree) -> JSONTree {
+    guard !isPlain, let allow, case .object(var members) = input else { return input }
     var free = "allowing it chooses"
     while members[free] != nil { free = "toolCall.\(free)" }
-    members[free] = allow ?? "nothing: the agent offers no yes"
+    members[free] = allow
     return .object(members)
+  }
+
+  /// UTF-8 bytes of an option's name that are shown before what it allows.
+  private static let nameBytesMax = 60
+
+  /// What a yes chooses in words, if that is more than a yes to this once. The agent chooses the
+  /// name, so the kind comes first.
+  private var choice: String? {
+    guard !isPlain, let allow else { return nil }
+    let kind = allow["kind"]?.text == "allow_always" ? "Always" : "Once"
+    let words = (allow["name"]?.text ?? "").split(whereSeparator: \.isWhitespace)
+    let name = JSONTree.escaped(words.joined(separator: " "), JSONTree.isUnseen)
+    guard !name.isEmpty, name != kind else { return kind }
+    let cut = name.cut(to: ACPOptions.nameBytesMax)
+    return "\(kind) (\(cut)\(cut == name ? "" : "…"))"
   }
 
   /// The result for a decision.
@@ -42,7 +64,8 @@ struct ACPOptions: Hashable, Sendable {
 /// The agent's requests that wait for people.
 struct ACPRequests: Sendable {
   enum Kind: Hashable, Sendable {
-    case permission(ACPOptions)
+    /// - Parameter call: what the user sees; nil for a request that no user sees.
+    case permission(ACPOptions, ACPToolCalls.Shown?)
     case form(ACPForm)
     case address
   }
@@ -52,10 +75,14 @@ struct ACPRequests: Sendable {
     var kind: Kind
     var request: ACPRequest
     var faults = 0
+    /// How often its tool call became another one.
+    var changes = 0
   }
 
   /// Answers to one form that may be none.
   private static let faultsMax = 3
+  /// Changes of a tool call that people are asked about; then it is denied.
+  private static let changesMax = 3
   /// UTF-8 bytes of a question that people see in full.
   private static let questionBytesMax = 2_000
   private static let addressOptions = ["opened", "decline"]
@@ -68,6 +95,13 @@ struct ACPRequests: Sendable {
   var count: Int { open.count }
 
   func isOpen(_ key: String) -> Bool { open[key] != nil }
+
+  /// The key of the open request that people were asked for by this name; nil if there is none.
+  ///
+  /// - Complexity: O(open requests).
+  func key(ofAsked name: String) -> String? {
+    open.first { $0.value.request.key == name }?.key
+  }
 
   /// What names a request; nil if the id is none.
   static func key(_ id: JSONTree) -> String? {
@@ -138,9 +172,8 @@ struct ACPRequests: Sendable {
   mutating func answered(_ key: String, _ answer: ACPAnswer) -> [ACPStep] {
     guard let asked = open[key] else { return [] }
     switch (asked.kind, answer) {
-    case (.permission(let options), .allowed): return [close(key, options.outcome(isAllowed: true))]
-    case (.permission(let options), .denied), (.permission(let options), .dismissed):
-      return [close(key, options.outcome(isAllowed: false))]
+    case (.permission(let options, _), _):
+      return [close(key, options.outcome(isAllowed: answer == .allowed))]
     case (.address, .text(let text)):
       switch text.split(whereSeparator: \.isWhitespace).joined(separator: " ").lowercased() {
       case ACPRequests.addressOptions[0]: return [close(key, ["action": "accept"])]
@@ -157,8 +190,6 @@ struct ACPRequests: Sendable {
         return again(key, asked, error.reason)
       }
     case (.address, _), (.form, _): return [close(key, ["action": "cancel"])]
-    case (.permission(let options), .text):
-      return [close(key, options.outcome(isAllowed: false))]
     }
   }
 
@@ -169,6 +200,35 @@ struct ACPRequests: Sendable {
       return [close(key, ["action": "cancel"])]
     }
     return [.askAgain(asked.request, reason: reason)]
+  }
+
+  /// Asks again for permissions whose tool call became another one: a yes is for what was shown.
+  ///
+  /// - Parameter line: the line that the update came in.
+  /// - Returns: the keys of those that were denied, too.
+  mutating func changed(
+    by update: JSONTree, in line: [UInt8]
+  ) -> (steps: [ACPStep], denied: [String]) {
+    var steps: [ACPStep] = []
+    var denied: [String] = []
+    for (key, asked) in open.sorted(by: { $0.key < $1.key }) {
+      guard case .permission(let options, let call?) = asked.kind else { continue }
+      let change = call.change(by: update, in: line)
+      guard change != .none else { continue }
+      steps.append(.withdraw(key: asked.request.key))
+      guard case .other(let wanted) = change, asked.changes < ACPRequests.changesMax else {
+        steps.append(close(key, options.outcome(isAllowed: false)))
+        denied.append(key)
+        continue
+      }
+      // An answer that is on its way is for the request by the earlier name.
+      let changes = asked.changes + 1
+      let request = ACPRequest(key: "\(key)#\(changes + 1)", matter: options.matter(of: wanted))
+      open[key] = Open(
+        id: asked.id, kind: .permission(options, wanted.call), request: request, changes: changes)
+      steps.append(.ask(request))
+    }
+    return (steps, denied)
   }
 
   private mutating func close(_ key: String, _ result: JSONTree) -> ACPStep {
@@ -197,7 +257,8 @@ struct ACPRequests: Sendable {
   mutating func withdrawn(_ key: String) -> [ACPStep] {
     guard let asked = open.removeValue(forKey: key) else { return [] }
     return [
-      .withdraw(key: key), .send(ACPMessage.refusal(asked.id, .cancelled, "Cancelled").line),
+      .withdraw(key: asked.request.key),
+      .send(ACPMessage.refusal(asked.id, .cancelled, "Cancelled").line),
     ]
   }
 
@@ -205,13 +266,13 @@ struct ACPRequests: Sendable {
   mutating func dismissAll() -> [ACPStep] {
     defer { open = [:] }
     return open.sorted { $0.key < $1.key }.flatMap { key, asked in
-      [.withdraw(key: key), dismissed(asked.id, asked.kind)]
+      [.withdraw(key: asked.request.key), dismissed(asked.id, asked.kind)]
     }
   }
 
   /// The turn is over.
   mutating func withdrawAll() -> [ACPStep] {
     defer { open = [:] }
-    return open.keys.sorted().map { .withdraw(key: $0) }
+    return open.values.map(\.request.key).sorted().map { .withdraw(key: $0) }
   }
 }

@@ -36,7 +36,9 @@ package enum ACPEnd: Hashable, Sendable {
 package struct ACPRequest: Hashable, Sendable {
   package enum Matter: Hashable, Sendable {
     /// Leave for a tool call, with all its fields.
-    case permission(tool: String, input: JSONTree)
+    ///
+    /// - Parameter choice: what a yes chooses, if that is more than a yes to this once.
+    case permission(tool: String, input: JSONTree, choice: String?)
     case form(ACPForm)
     /// To open an address.
     case address(String, options: [String])

@@ -266,7 +266,8 @@ extension AgentAsk {
   fileprivate init(_ request: ACPRequest, _ reason: String?) {
     let before = reason.map { "\($0)\n" } ?? ""
     switch request.matter {
-    case .permission(let tool, let input): self = .approval(ofTool: tool, input)
+    case .permission(let tool, let input, let choice):
+      self = .approval(ofTool: tool, input, choosing: choice)
     case .form(let form): self = .question(before + form.text, options: form.options)
     case .address(let text, let options): self = .question(before + text, options: options)
     }
