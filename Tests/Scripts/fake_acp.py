@@ -112,6 +112,9 @@ def turn(session, text):
         return "max_tokens"
     if "requests" in text:
         return "max_turn_requests"
+    if "shuts" in text:
+        os.close(1)
+        time.sleep(600)
     if "hangs" in text:
         while True:
             message = read()

@@ -202,6 +202,15 @@ struct ACPAgentTests {
     #expect(bed.lines("told") == (isTold ? ["session/cancel"] : []))
   }
 
+  @Test func anAgentThatClosesItsOutputIsEnded() async throws {
+    let bed = try Bed()
+    var agent = try bed.agent()
+    agent.exitGrace = .milliseconds(200)
+    let result = try await bed.run(agent, "shuts")
+    #expect(
+      result == .died("The agent ended before its turn was complete (it closed its output)."))
+  }
+
   @Test func anAgentThatNeverAnswersGetsNoPrompt() async throws {
     let bed = try Bed()
     var agent = try bed.agent("mute")

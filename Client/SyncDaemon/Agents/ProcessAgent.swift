@@ -22,6 +22,8 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
   /// Its standard input, for the turn's whole time; nil is the command line's input. Whoever calls it
   /// closes the descriptor.
   var openInput: (@Sendable () throws -> FileDescriptor)?
+  /// Called when it closes its standard output, on the thread of its pipes.
+  var outputEnded: @Sendable () -> Void = {}
   /// Whether the reader keeps what it writes to standard output for the log.
   var isLoggedByReader = false
   /// Whether its last words on standard error say that the conversation to go on with is not there.
@@ -52,6 +54,8 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
         }
         complaint.withLock { $0.hasOutput = true }
         for event in state.withLock({ $0.received(bytes) }) { report(.said(event)) }
+      } ended: { stream in
+        if stream == .output { outputEnded() }
       }
     } catch let fault as PromptFault {
       // Another try would not help: a failure of a turn that began.

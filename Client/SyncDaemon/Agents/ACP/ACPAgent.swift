@@ -60,6 +60,8 @@ struct ACPAgent: Agent {
       try? await Task.sleep(for: exitGrace)
       running.cancel()
     }
+    // Without its output, no turn of it can end well.
+    let closing = Task { if await link.isSilent(for: exitGrace) { running.cancel() } }
     let opening = Task {
       guard (try? await Task.sleep(for: openingLimit)) != nil else { return }
       link.openingTookTooLong(openingLimit)
@@ -67,6 +69,7 @@ struct ACPAgent: Agent {
     return await withTaskCancellationHandler {
       let result = await running.value
       opening.cancel()
+      closing.cancel()
       driving.cancel()
       link.processEnded()
       await driving.value
@@ -87,6 +90,7 @@ struct ACPAgent: Agent {
       stopGrace: stopGrace)
     process.openInput = { try link.takeReader() }
     process.isLoggedByReader = true
+    process.outputEnded = { link.outputEnded() }
     return process
   }
 

@@ -19,7 +19,8 @@ final class ACPLink: Sendable {
     mutating func ended(
       _ end: ProcessEnd, now: Int64
     ) -> (events: [AgentEvent], verdict: AgentVerdict) {
-      link.with { $0.closed(end.description) }
+      let words = link.state.withLock { $0.isGivenUp } ? "it closed its output" : end.description
+      link.with { $0.closed(words) }
       return ([], .failed(reason: link.closing ?? end.description))
     }
   }
@@ -31,6 +32,8 @@ final class ACPLink: Sendable {
     /// Whether the prompt may have reached the agent.
     var isSent = false
     var end: ACPEnd?
+    /// Whether its process was ended because it closed its output.
+    var isGivenUp = false
   }
 
   private enum Errand: Sendable {
@@ -48,6 +51,8 @@ final class ACPLink: Sendable {
   private let writer: FileDescriptor
   private let errands: AsyncStream<Errand>
   private let errand: AsyncStream<Errand>.Continuation
+  private let outputEnds: AsyncStream<Void>
+  private let outputEnd: AsyncStream<Void>.Continuation
   private let report: @Sendable (TurnEvent) -> Void
   private let journal: @Sendable () throws -> Void
 
@@ -63,6 +68,7 @@ final class ACPLink: Sendable {
     self.writer = writer
     state = Mutex(State(conversation: conversation, reader: reader))
     (errands, errand) = AsyncStream.makeStream()
+    (outputEnds, outputEnd) = AsyncStream.makeStream()
     self.report = report
     self.journal = journal
     with { $0.began() }
@@ -131,6 +137,18 @@ final class ACPLink: Sendable {
   }
 
   func processEnded() { errand.finish() }
+
+  func outputEnded() { outputEnd.finish() }
+
+  /// Waits until the agent has closed its output and had some time to end.
+  ///
+  /// - Returns: false if the task was cancelled before.
+  func isSilent(for grace: Duration) async -> Bool {
+    for await _ in outputEnds {}
+    guard (try? await Task.sleep(for: grace)) != nil else { return false }
+    state.withLock { $0.isGivenUp = true }
+    return true
+  }
 
   /// Why a turn ended whose process did; nil where it ended otherwise.
   private var closing: String? {
