@@ -43,6 +43,12 @@ import Testing
       found = try await reasons(daemon)
       #expect(found.standing == .agentless && found.reason == "noAgent")
       #expect(found.note == "no agent set up: cospool session agent s claude")
+      // Nor has one that is a command without one.
+      try await set("agent", "acp", on: daemon)
+      found = try await reasons(daemon)
+      #expect(found.standing == .agentless && found.reason == "noAgent")
+      #expect(
+        found.note == #"no command is set for its agent: cospool config set command "gemini --acp""#)
       // A person's own agent gets messages when it asks.
       try await set("agent", "hooks", on: daemon)
       found = try await reasons(daemon)

@@ -31,7 +31,7 @@ struct ACPAgent: Agent {
     guard let words, !words.isEmpty else {
       throw CommandLineFault(
         reason: "no command is set that speaks the Agent Client Protocol: cospool config set "
-          + "agent acp, then cospool config set command \"gemini --acp\"")
+          + "command \"gemini --acp\"")
     }
     self.words = words
     self.timeoutSeconds = timeoutSeconds
