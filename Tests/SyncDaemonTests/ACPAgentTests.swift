@@ -220,7 +220,7 @@ struct ACPAgentTests {
       Issue.record("\(result)")
       return
     }
-    #expect(reason.contains("did not begin a conversation"))
+    #expect(reason.contains("did not begin a conversation within 0 seconds"))
     #expect(bed.lines("prompts") == [])
   }
 

@@ -112,7 +112,9 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
     var verdict = verdict
     if case .failed(let reason) = verdict, !complaint.text.isEmpty, isPlain || !complaint.hasOutput
     {
-      verdict = .failed(reason: "\(isPlain ? end.description : reason): \(complaint.text)")
+      let words = isPlain ? end.description : reason
+      let clause = words.hasSuffix(".") ? String(words.dropLast()) : words
+      verdict = .failed(reason: "\(clause): \(complaint.text)")
     }
     return switch (verdict, end) {
     case (.succeeded(let summary), _):

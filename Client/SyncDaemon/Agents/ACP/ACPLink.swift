@@ -132,7 +132,8 @@ final class ACPLink: Sendable {
   func openingTookTooLong(_ limit: Duration) {
     state.withLock { state in
       guard !state.isSent else { return }
-      finish(.notSent("The agent did not begin a conversation within \(limit)."), &state)
+      let seconds = limit.components.seconds
+      finish(.notSent("The agent did not begin a conversation within \(seconds) seconds."), &state)
     }
   }
 
