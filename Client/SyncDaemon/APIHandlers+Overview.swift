@@ -171,12 +171,9 @@ extension APIHandlers {
   func words(
     for obstacle: StartObstacle, of session: SessionView, _ sync: SyncStatus
   ) throws -> String? {
-    if obstacle == .noAgent, client.settings.agents.kind == .acp {
-      return "no command is set for its agent: cospool config set command \"gemini --acp\""
-    }
     return try nextMessage(of: session.id).flatMap { first in
       obstacle.words(
-        for: quoted(session), message: first, now: client.time,
+        for: quoted(session), message: first, now: client.time, agent: client.settings.agents.kind,
         awaitsServer: sync.state != .connected && sync.state != .notPaired
       ) { client.workspace().session($0)?.name ?? $0.rawValue }
     }

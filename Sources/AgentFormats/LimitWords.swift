@@ -10,7 +10,7 @@
 /// A prompt is given again by itself after a limit, so words that only look like one must not count:
 /// numbers of lines, ids, and errors of the program that the agent works on.
 struct LimitWords: Sendable {
-  /// A run of letters, digits and underscores in lower case, and what stands between it and the next.
+  /// A run of letters, digits and underscores in lower case, and what is between it and the next.
   private struct Word: Sendable {
     var text = ""
     var gap = ""

@@ -197,7 +197,7 @@ import Testing
     #expect(end(plain.received(last.utf8)) == .verdict(.succeeded(summary: "")))
   }
 
-  /// Otherwise nobody learns why it was denied.
+  /// It is where a user reads why a request was denied.
   @Test func aProblemIsInTheLog() {
     var conversation = prompting()
     let twice = #"{"toolCallId":"c","rawInput":{"command":"ls","command":"rm"}}"#

@@ -48,7 +48,8 @@ import Testing
       found = try await reasons(daemon)
       #expect(found.standing == .agentless && found.reason == "noAgent")
       #expect(
-        found.note == #"no command is set for its agent: cospool config set command "gemini --acp""#)
+        found.note == #"no command is set for its agent: cospool config set command "gemini --acp""#
+      )
       // A person's own agent gets messages when it asks.
       try await set("agent", "hooks", on: daemon)
       found = try await reasons(daemon)

@@ -129,7 +129,7 @@ package struct ACPConversation: Sendable {
     if case .prompting = phase { [.wrote(line + [UInt8(ascii: "\n")])] } else { [] }
   }
 
-  /// The log says what became of the agent's lines: no event of theirs does.
+  /// The log is where a user reads why a request was denied.
   private func problem(_ text: String) -> [ACPStep] {
     [.said(.problem(text)), .wrote(Array("\(text)\n".utf8))]
   }

@@ -26,7 +26,7 @@ struct ACPToolCalls: Sendable {
     }
   }
 
-  /// What became of a call that a user is asked about.
+  /// What an update makes of a call that a user is asked about.
   enum Change: Hashable, Sendable {
     case none
     /// It is another one now.
