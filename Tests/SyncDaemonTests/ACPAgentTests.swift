@@ -233,6 +233,16 @@ struct ACPAgentTests {
     }
   }
 
+  @Test func itsLastWordsSayWhyItEnded() async throws {
+    let bed = try Bed()
+    let agent = try ACPAgent(
+      command: "sh -c 'echo no key >&2; exit 7'", timeoutSeconds: nil
+    ) { _, _ in nil }
+    #expect(
+      try await bed.run(agent, "first")
+        == .notStarted("The agent ended before it took the prompt (exit code 7): no key"))
+  }
+
   /// A daemon that dies knows of an attempt whose prompt did not go that it did not.
   @Test func theJournalKnowsWhatWasNotSent() throws {
     let bed = try Bed()

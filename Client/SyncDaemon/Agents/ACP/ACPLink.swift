@@ -189,7 +189,8 @@ final class ACPLink: Sendable {
   }
 
   private func longer(_ process: TurnResult, _ reason: String) -> String {
-    process.detail.hasPrefix(reason) ? process.detail : reason
+    let clause = reason.hasSuffix(".") ? reason.dropLast() : reason[...]
+    return process.detail.hasPrefix(clause) ? process.detail : reason
   }
 
   // MARK: - What goes to the agent
