@@ -59,7 +59,8 @@ enum ActivityText {
   private static func show(
     _ request: TaskRequest, of session: SessionID, isOnly: Bool, style: TextStyle
   ) -> String {
-    var fields: [FieldText.Field] = [.init("asks", request.note)]
+    let note = request.note.split(whereSeparator: \.isNewline).first.map(String.init) ?? ""
+    var fields: [FieldText.Field] = [.init("asks", note)]
     if case .question(let question) = request {
       for option in question.options { fields.append(.init("option", option)) }
     }
@@ -78,6 +79,10 @@ enum ActivityText {
         ? .init("answer at", "the agent's own prompt, on its device")
         : .init("answer with", command))
     let text = FieldText.text(of: fields, style: style)
+    // A form is a question of several lines.
+    if case .question(let question) = request, question.question.contains(where: \.isNewline) {
+      return text + "\n\n" + TextStyle.block(question.question)
+    }
     guard case .approval(let approval) = request, let details = approval.details, !details.isEmpty
     else { return text }
     return text + "\n\n" + TextStyle.block(details)

@@ -173,7 +173,7 @@ extension APIHandlers {
   ) throws -> String? {
     return try nextMessage(of: session.id).flatMap { first in
       obstacle.words(
-        for: quoted(session), message: first, now: client.time,
+        for: quoted(session), message: first, now: client.time, agent: client.settings.agents.kind,
         awaitsServer: sync.state != .connected && sync.state != .notPaired
       ) { client.workspace().session($0)?.name ?? $0.rawValue }
     }

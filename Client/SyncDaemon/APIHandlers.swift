@@ -109,7 +109,7 @@ struct APIHandlers: RouteHandlers {
     let sessions = workspace.sessions()
     let agentless = sessions.filter { session in
       session.waiting > 0 && session.host == client.deviceID
-        && (kinds[session.id] ?? client.settings.agents.kind) == AgentKind.none
+        && kinds[session.id] == nil && !client.settings.agents.isComplete
     }
     var daemon = daemon
     daemon.threadQueue = client.settings.queueEnabled

@@ -26,12 +26,26 @@ struct AgentKindHandlers: RouteHandlers {
             + names.joined(separator: ", ") + ".", exitCode: ExitStatus.usage)
       }
       try checkGives(kind, context)
+      try checkHasCommand(kind)
       return try await setAgent(kind, of: try session(context))
     }
     api.delete("sessions/:session/agent") { _, context in
       try checkGives(client.settings.agents.kind, context)
       return try await setAgent(nil, of: try session(context))
     }
+  }
+
+  /// - Throws: for an agent that is a command if this device has none for it.
+  private func checkHasCommand(_ kind: AgentKind) throws {
+    let agents = client.settings.agents
+    guard kind == .acp, agents.command == nil || !agents.kind.leavesCommandToACP else { return }
+    let fix =
+      agents.kind.leavesCommandToACP
+      ? "cospool config set command \"gemini --acp\"" : "cospool config set agent acp"
+    throw APIProblem(
+      .unprocessableContent, code: "invalidAgent",
+      message: "This device has no command that speaks the Agent Client Protocol. Set one first: "
+        + "\(fix)", exitCode: ExitStatus.usage)
   }
 
   private func setAgent(_ kind: AgentKind?, of session: SessionID) async throws -> Response {

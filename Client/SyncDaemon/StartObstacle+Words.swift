@@ -2,6 +2,7 @@ import Basics
 import Foundation
 import LocalAPI
 import QueueModel
+import SyncClient
 
 /// The text about a session that waits, and how to resolve it.
 extension StartObstacle {
@@ -40,14 +41,17 @@ extension StartObstacle {
   ///   - quoted: the name of the session on a command line, quoted for a shell.
   ///   - message: the message of its queue that starts next.
   ///   - now: in milliseconds since 1970.
+  ///   - agent: the device's agent.
   ///   - awaitsServer: whether the decision is a server's that cannot be reached now.
   ///   - name: names another session.
   func words(
-    for quoted: String, message: MessageView, now: Int64, awaitsServer: Bool,
-    name: (SessionID) -> String
+    for quoted: String, message: MessageView, now: Int64, agent: AgentKind,
+    awaitsServer: Bool, name: (SessionID) -> String
   ) -> String? {
     let id = message.id.description.prefix(8)
     switch self {
+    case .noAgent where agent == .acp:
+      return "no command is set for its agent: cospool config set command \"gemini --acp\""
     case .noAgent:
       return "no agent set up: cospool session agent \(quoted) claude"
     case .consentMissing:

@@ -63,11 +63,7 @@ package struct CodexReader: AgentOutputReader {
   }
 
   private func judged(_ reason: String, now: Int64) -> AgentVerdict {
-    let lowered = reason.lowercased()
-    guard
-      lowered.contains("usage limit") || lowered.contains("rate limit")
-        || lowered.contains("429 too many requests")
-    else { return .failed(reason: reason) }
+    guard LimitWords(reason).nameRateLimit else { return .failed(reason: reason) }
     return .tryLater(reason: reason, until: WaitPhrase.time(in: reason, now: now, zone: zone))
   }
 

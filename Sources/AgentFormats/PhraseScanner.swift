@@ -17,9 +17,13 @@ struct PhraseScanner: Sendable {
     written = text[...]
   }
 
-  /// The rest after the first occurrence of a phrase that ends with a word.
+  /// The rest after the first occurrence of a phrase of whole words.
   func behind(_ phrase: String) -> PhraseScanner? {
-    guard let found = rest.firstRange(of: phrase + " ") else { return nil }
+    let found = rest.ranges(of: phrase + " ").first { range in
+      guard let before = rest[..<range.lowerBound].last else { return true }
+      return !before.isLetter && !before.isNumber
+    }
+    guard let found else { return nil }
     var scanner = self
     scanner.drop(rest.distance(from: rest.startIndex, to: found.upperBound))
     return scanner

@@ -177,7 +177,7 @@ import Testing
       "command": "make deploy", "title": "x", "toolCall.title": "Run make",
       "locations": [["path": "/srv"]],
     ]
-    let matter = ACPRequest.Matter.permission(tool: "execute", input: input)
+    let matter = ACPRequest.Matter.permission(tool: "execute", input: input, choice: nil)
     #expect(asked.contains(.ask(ACPRequest(key: #""r""#, matter: matter))))
     #expect(events(conversation.received(line.utf8)).count == 1)
     let answer = conversation.answered(#""r""#, .allowed)

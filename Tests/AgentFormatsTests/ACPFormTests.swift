@@ -85,7 +85,7 @@ import Testing
 
   @Test func anAddressIsShownInFull() {
     let (conversation, steps) = asked(
-      #""mode":"url","elicitationId":"e","message":"Log in.","url":"https://a@example.org/login?x""#
+      #""mode":"url","elicitationId":"e","message":"Log in.","url":"https://example.org/login?x""#
     )
     guard case .ask(let request) = steps.first,
       case .address(let text, let options) = request.matter
@@ -93,7 +93,7 @@ import Testing
       Issue.record("\(steps)")
       return
     }
-    #expect(text == "Log in.\nOpen https://a@example.org/login?x\nIts host is example.org.")
+    #expect(text == "Log in.\nOpen https://example.org/login?x\nIts host is example.org.")
     #expect(options == ["opened", "decline"])
     #expect(answer(conversation, "opened") == sent(#"{"action":"accept"}"#))
     #expect(answer(conversation, "decline") == sent(#"{"action":"decline"}"#))

@@ -83,6 +83,22 @@ import Testing
     }
   }
 
+  @Test(arguments: [
+    "the corporate limited it", "rate limiter.swift does not compile",
+    "the disk usage limit of this folder",
+  ])
+  func wordsThatOnlyLookLikeALimitFail(words: String) {
+    let line = #"{"type":"turn.failed","error":{"message":"\#(words)"}}"# + "\n"
+    #expect(read(line).verdict == .failed(reason: words))
+  }
+
+  /// "Presets" names no time.
+  @Test func aWordThatEndsLikeAPhraseNamesNoWait() {
+    let words = "rate limit of presets 3pm, and of the sentry in 5 minutes"
+    let line = #"{"type":"turn.failed","error":{"message":"\#(words)"}}"# + "\n"
+    #expect(read(line, now: 0).verdict == .tryLater(reason: words, until: nil))
+  }
+
   @Test func noiseIsPassedOver() {
     let noise = """
       Reading prompt from stdin...

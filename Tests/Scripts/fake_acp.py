@@ -112,6 +112,9 @@ def turn(session, text):
         return "max_tokens"
     if "requests" in text:
         return "max_turn_requests"
+    if "shuts" in text:
+        os.close(1)
+        time.sleep(600)
     if "hangs" in text:
         while True:
             message = read()
@@ -126,6 +129,10 @@ def turn(session, text):
         answer = permission(session, "c1", locations=[{"path": "/srv/Makefile"}])
         if answer.get("outcome", {}).get("outcome") == "cancelled":
             return "cancelled"
+    if "always" in text:
+        asked("session/request_permission", sessionId=session, toolCall={"toolCallId": "c1"}, options=[
+            {"optionId": "all", "name": "For this session", "kind": "allow_always"},
+            {"optionId": "no", "name": "No", "kind": "reject_once"}])
     if "twice" in text:
         for _ in range(2):
             send(id="same", method="session/request_permission", params={

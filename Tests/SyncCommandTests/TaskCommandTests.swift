@@ -73,6 +73,19 @@ import Testing
     }
   }
 
+  @Test func aFormIsShownWithItsLines() async throws {
+    try await CommandFixture.run { fixture in
+      #expect(await fixture.cospool("session", "add", "s").exitCode == 0)
+      let form = "How?\ndry: yes or no\nkind: one of a, b"
+      async let asked = ask(fixture, ["kind": "question", "question": form])
+      try await waits(fixture, for: "awaitingAnswer")
+      let text = await fixture.cospool("task", "show", "s").output
+      #expect(text.contains("\n\n\(form)") && !text.contains("How? dry"), "\(text)")
+      #expect(await fixture.cospool("answer", "s", "dry: yes").exitCode == 0)
+      #expect(try await asked["ending"] == "answered")
+    }
+  }
+
   @Test func requestsOfOneSessionAreAnsweredByTheirNames() async throws {
     try await CommandFixture.run { fixture in
       #expect(await fixture.cospool("session", "add", "s").exitCode == 0)

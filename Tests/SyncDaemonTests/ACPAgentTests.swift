@@ -115,6 +115,20 @@ struct ACPAgentTests {
         && first?.text?.contains("Run make") == true)
   }
 
+  /// Lists and notices show only the summary.
+  @Test func aYesToMoreThanThisOnceComesFirst() async throws {
+    let bed = try Bed()
+    let summary = Mutex("")
+    let agent = try bed.agent { ask, _ in
+      if case .approval(_, let text, _) = ask { summary.withLock { $0 = text } }
+      return AskAnswer(ending: .allowed)
+    }
+    #expect(try await bed.run(agent, "always") == .succeeded(summary: "All tests pass."))
+    #expect(
+      summary.withLock { $0 } == "Always (For this session): make deploy (and 2 more fields)")
+    #expect(bed.lines("told") == [#"{"outcome": {"optionId": "all", "outcome": "selected"}}"#])
+  }
+
   @Test func anUnansweredRequestIsDeniedAndWhatIsAskedTwiceIsAnsweredOnce() async throws {
     let bed = try Bed()
     let count = Mutex(0)
@@ -188,6 +202,15 @@ struct ACPAgentTests {
     #expect(bed.lines("told") == (isTold ? ["session/cancel"] : []))
   }
 
+  @Test func anAgentThatClosesItsOutputIsEnded() async throws {
+    let bed = try Bed()
+    var agent = try bed.agent()
+    agent.exitGrace = .milliseconds(200)
+    let result = try await bed.run(agent, "shuts")
+    #expect(
+      result == .died("The agent ended before its turn was complete (it closed its output)."))
+  }
+
   @Test func anAgentThatNeverAnswersGetsNoPrompt() async throws {
     let bed = try Bed()
     var agent = try bed.agent("mute")
@@ -197,7 +220,7 @@ struct ACPAgentTests {
       Issue.record("\(result)")
       return
     }
-    #expect(reason.contains("did not begin a conversation"))
+    #expect(reason.contains("did not begin a conversation within 0 seconds"))
     #expect(bed.lines("prompts") == [])
   }
 
@@ -208,6 +231,16 @@ struct ACPAgentTests {
       Issue.record("it was started")
       return
     }
+  }
+
+  @Test func itsLastWordsSayWhyItEnded() async throws {
+    let bed = try Bed()
+    let agent = try ACPAgent(
+      command: "sh -c 'echo no key >&2; exit 7'", timeoutSeconds: nil
+    ) { _, _ in nil }
+    #expect(
+      try await bed.run(agent, "first")
+        == .notStarted("The agent ended before it took the prompt (exit code 7): no key"))
   }
 
   /// After a crash, the daemon knows that an attempt's prompt was not sent.

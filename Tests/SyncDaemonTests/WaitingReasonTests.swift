@@ -43,6 +43,13 @@ import Testing
       found = try await reasons(daemon)
       #expect(found.standing == .agentless && found.reason == "noAgent")
       #expect(found.note == "no agent set up: cospool session agent s claude")
+      // An agent that is a command has none either if no command is set.
+      try await set("agent", "acp", on: daemon)
+      found = try await reasons(daemon)
+      #expect(found.standing == .agentless && found.reason == "noAgent")
+      #expect(
+        found.note == #"no command is set for its agent: cospool config set command "gemini --acp""#
+      )
       // A user's own agent gets messages when it asks.
       try await set("agent", "hooks", on: daemon)
       found = try await reasons(daemon)

@@ -69,6 +69,10 @@ public struct AgentSettings: Hashable, Sendable {
   /// How many seconds agents may continue after the daemon got the order to stop.
   public var graceSeconds: Int
 
+  /// Whether the device's agent can be started: one that speaks the Agent Client Protocol is a
+  /// command.
+  package var isComplete: Bool { kind != .none && !(kind == .acp && command == nil) }
+
   /// Makes settings.
   public init(
     kind: AgentKind = .none, command: String? = nil, projectRoots: [String] = [],

@@ -160,7 +160,7 @@ extension DeviceSettings {
   /// How the device runs messages.
   var execution: ExecutionSettings {
     ExecutionSettings(
-      isEnabled: agents.kind != .none, onUnknown: agents.onUnknown,
+      isEnabled: agents.isComplete, onUnknown: agents.onUnknown,
       skipsFailed: onFailure == .proceed, isGated: agents.kind == .hooks,
       needsConsent: agents.hosts != .any, asksForConsent: agents.hosts == .ask)
   }

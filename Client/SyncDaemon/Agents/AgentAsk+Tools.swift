@@ -6,11 +6,16 @@ extension AgentAsk {
   private static let lineBytesMax = 200
 
   /// Permission to use a tool, with every field of its input by name.
-  static func approval(ofTool name: String, _ input: JSONTree) -> AgentAsk {
+  ///
+  /// - Parameter choice: what a yes chooses, if that is more than a yes to this once: it comes first.
+  static func approval(
+    ofTool name: String, _ input: JSONTree, choosing choice: String? = nil
+  ) -> AgentAsk {
     let shown = ToolInput(input)
+    let subject = (choice.map { "\($0): " } ?? "") + shown.subject
     let room = lineBytesMax - shown.remainder.utf8.count
     return .approval(
-      toolName: name, summary: shown.subject.cutWithMark(toUTF8Bytes: room) + shown.remainder,
+      toolName: name, summary: subject.cutWithMark(toUTF8Bytes: room) + shown.remainder,
       details: shown.details)
   }
 }

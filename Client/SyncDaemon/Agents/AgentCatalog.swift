@@ -2,6 +2,12 @@ import AgentFormats
 import Foundation
 import SyncClient
 
+extension AgentKind {
+  /// Whether the setting `command` may be a program that speaks the Agent Client Protocol, if this is
+  /// the device's agent.
+  var leavesCommandToACP: Bool { [.none, .hooks, .acp].contains(self) }
+}
+
 /// The available agents, by their names in the settings.
 enum AgentCatalog {
   /// - Throws: an error that a user can correct.
@@ -33,9 +39,12 @@ enum AgentCatalog {
       return agent
     case .acp:
       // An agent that takes a prompt on its input, and speaks no protocol, is refused, too.
-      let isItsOwn = [.none, .hooks, .acp].contains(settings.kind)
-      return try ACPAgent(
-        command: isItsOwn ? settings.command : nil, timeoutSeconds: timeout, ask: ask)
+      guard settings.kind.leavesCommandToACP else {
+        throw CommandLineFault(
+          reason: "the command of this device is for its agent \(settings.kind.rawValue), so no "
+            + "session can use acp: cospool config set agent acp")
+      }
+      return try ACPAgent(command: settings.command, timeoutSeconds: timeout, ask: ask)
     case .hooks:
       return LiveAgent(slots: slots)
     }

@@ -36,12 +36,18 @@ final class OutputPipes: Sendable {
   /// A byte here ends the thread's waiting.
   private let wake: (reader: FileDescriptor, writer: FileDescriptor)
   private let receive: @Sendable (Stream, ArraySlice<UInt8>) -> Void
+  private let ended: @Sendable (Stream) -> Void
   private let state: Mutex<State>
 
-  /// - Parameter receive: receives the bytes in order, on the thread of these pipes. Until it
-  ///   returns, no more bytes are read, and a process that keeps writing waits.
+  /// - Parameters:
+  ///   - receive: receives the bytes in order, on the thread of these pipes. Until it returns, no
+  ///     more bytes are read, and a process that keeps writing waits.
+  ///   - ended: is called on that thread when no process can write to a pipe any more.
   /// - Throws: the system's error if no descriptor is left.
-  init(receive: @escaping @Sendable (Stream, ArraySlice<UInt8>) -> Void) throws {
+  init(
+    receive: @escaping @Sendable (Stream, ArraySlice<UInt8>) -> Void,
+    ended: @escaping @Sendable (Stream) -> Void = { _ in }
+  ) throws {
     var made: [(reader: FileDescriptor, writer: FileDescriptor)] = []
     do {
       for _ in 0..<3 { made.append(try Self.pipe()) }
@@ -55,6 +61,7 @@ final class OutputPipes: Sendable {
     readers = [(made[0].reader, .output), (made[1].reader, .errors)]
     wake = made[2]
     self.receive = receive
+    self.ended = ended
     state = Mutex(State(writers: Writers(output: made[0].writer, errors: made[1].writer)))
   }
 
@@ -113,8 +120,13 @@ final class OutputPipes: Sendable {
       open.removeAll { reader in
         guard ready.contains(reader.end) else { return false }
         guard let count = Self.read(reader.end, into: &buffer) else { return false }
-        if count > 0 { receive(reader.stream, buffer[..<count]) } else { Self.close(reader.end) }
-        return count == 0
+        guard count == 0 else {
+          receive(reader.stream, buffer[..<count])
+          return false
+        }
+        Self.close(reader.end)
+        ended(reader.stream)
+        return true
       }
     }
     for reader in open { Self.close(reader.end) }

@@ -22,6 +22,8 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
   /// Its standard input, for the turn's whole time; nil is the command line's input. The caller
   /// closes the descriptor.
   var openInput: (@Sendable () throws -> FileDescriptor)?
+  /// Called when it closes its standard output, on the thread of its pipes.
+  var outputEnded: @Sendable () -> Void = {}
   /// Whether the reader keeps its standard output for the log.
   var isLoggedByReader = false
   /// Whether its last output on standard error shows that the conversation to continue does not
@@ -53,6 +55,8 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
         }
         complaint.withLock { $0.hasOutput = true }
         for event in state.withLock({ $0.received(bytes) }) { report(.said(event)) }
+      } ended: { stream in
+        if stream == .output { outputEnded() }
       }
     } catch let fault as PromptFault {
       // Another attempt would not help: a failure of a turn that began.
@@ -109,7 +113,9 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
     var verdict = verdict
     if case .failed(let reason) = verdict, !complaint.text.isEmpty, isPlain || !complaint.hasOutput
     {
-      verdict = .failed(reason: "\(isPlain ? end.description : reason): \(complaint.text)")
+      let words = isPlain ? end.description : reason
+      let clause = words.hasSuffix(".") ? String(words.dropLast()) : words
+      verdict = .failed(reason: "\(clause): \(complaint.text)")
     }
     return switch (verdict, end) {
     case (.succeeded(let summary), _):

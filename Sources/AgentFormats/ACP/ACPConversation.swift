@@ -29,6 +29,8 @@ package struct ACPConversation: Sendable {
   var requests = ACPRequests()
   private var lines = LineSplitter(bytesMax: AgentLimits.lineBytesMax)
   private var isCancelled = false
+  /// Whether the stop of the turn answered a request of the agent.
+  private var didDismiss = false
   private var takesPictures = false
 
   package init(_ turn: ACPTurn) { self.turn = turn }
@@ -62,7 +64,7 @@ package struct ACPConversation: Sendable {
     let dropped = lines.droppedCount
     var steps = lines.received(bytes).flatMap { line($0) }
     if lines.droppedCount > dropped {
-      steps.append(.said(.problem("The agent wrote a line that is too long.")))
+      steps += problem("The agent wrote a line that is too long.")
     }
     return steps
   }
@@ -91,6 +93,7 @@ package struct ACPConversation: Sendable {
     case .prompting(let session):
       let note = ACPMessage.notification(
         method: "session/cancel", params: ["sessionId": .string(session)])
+      didDismiss = requests.count > 0
       return [.send(note.line)] + requests.dismissAll() + updates.approvalsEnded()
     case .over: return []
     }
@@ -98,7 +101,7 @@ package struct ACPConversation: Sendable {
 
   /// The users have decided.
   package mutating func answered(_ key: String, _ answer: ACPAnswer) -> [ACPStep] {
-    guard phase != .over else { return [] }
+    guard phase != .over, let key = requests.key(ofAsked: key) else { return [] }
     let steps = requests.answered(key, answer)
     return steps + (requests.isOpen(key) ? [] : updates.approvalEnded(key))
   }
@@ -108,7 +111,8 @@ package struct ACPConversation: Sendable {
   private mutating func line(_ line: [UInt8]) -> [ACPStep] {
     guard phase != .over else { return [] }
     guard let message = ACPMessage(line) else {
-      return line.isEmpty ? [] : logged(line) + [.said(.problem("The agent wrote no message."))]
+      guard !line.isEmpty else { return [] }
+      return logged(line) + problem("The agent wrote a line that is not a JSON-RPC message.")
     }
     switch message {
     case .response(let id, let result, let error):
@@ -125,6 +129,11 @@ package struct ACPConversation: Sendable {
     if case .prompting = phase { [.wrote(line + [UInt8(ascii: "\n")])] } else { [] }
   }
 
+  /// The log is where a user reads why a request was denied.
+  private func problem(_ text: String) -> [ACPStep] {
+    [.said(.problem(text)), .wrote(Array("\(text)\n".utf8))]
+  }
+
   private mutating func notification(
     _ method: String, _ params: JSONTree, _ line: [UInt8]
   ) -> [ACPStep] {
@@ -133,7 +142,7 @@ package struct ACPConversation: Sendable {
       guard case .prompting(let session) = phase, params["sessionId"]?.text == session,
         let update = params["update"]
       else { return [] }
-      return logged(line) + updates.received(update, in: line)
+      return logged(line) + updates.received(update, in: line) + changed(update, in: line)
     case "$/cancel_request":
       guard let key = params["requestId"].flatMap(ACPRequests.key) else { return [] }
       return requests.withdrawn(key) + updates.approvalEnded(key)
@@ -145,7 +154,7 @@ package struct ACPConversation: Sendable {
     _ id: JSONTree, _ method: String, _ params: JSONTree, _ line: [UInt8]
   ) -> [ACPStep] {
     guard let key = ACPRequests.key(id), !requests.isOpen(key) else {
-      return [.said(.problem("The agent used an id twice, or one that is none."))]
+      return problem("The agent used an id twice, or one that is none.")
     }
     func refused(_ code: ACPMessage.ErrorCode, _ reason: String) -> [ACPStep] {
       [.send(ACPMessage.refusal(id, code, reason).line)]
@@ -160,22 +169,16 @@ package struct ACPConversation: Sendable {
       guard let own, params["sessionId"]?.text == own, let call = params["toolCall"],
         let options = ACPOptions(params["options"])
       else { return refused(.invalidParameters, "no such session, tool call or options") }
-      guard !isCancelled else { return [requests.dismissed(id, .permission(options))] }
-      guard let (tool, input) = updates.calls.wanted(call, in: line) else {
-        return [
-          requests.answer(id, options, isAllowed: false),
-          .said(.problem("A request was denied because it cannot be shown in full.")),
-        ]
-      }
-      let shown = options.shown(in: input)
-      return updates.approvalBegan(key, tool: tool, input: shown)
-        + [requests.opened(key, id, .permission(options), .permission(tool: tool, input: shown))]
+      return permission(key, id, call, options, line)
     case "elicitation/create":
       // Before the session has an id, it names another request instead.
       if let named = params["sessionId"]?.text, named != own {
         return refused(.invalidParameters, "no such session")
       }
-      guard !isCancelled else { return [requests.dismissed(id, .address)] }
+      guard !isCancelled else {
+        didDismiss = true
+        return [requests.dismissed(id, .address)]
+      }
       if params["mode"]?.text == "url", let request = ACPRequests.address(params) {
         return [requests.opened(key, id, .address, request)]
       }
@@ -188,6 +191,37 @@ package struct ACPConversation: Sendable {
     }
   }
 
+  private mutating func permission(
+    _ key: String, _ id: JSONTree, _ call: JSONTree, _ options: ACPOptions, _ line: [UInt8]
+  ) -> [ACPStep] {
+    guard !isCancelled else {
+      didDismiss = true
+      return [requests.dismissed(id, .permission(options, nil))]
+    }
+    // What a request says of its call changes what others ask about.
+    let steps = changed(call, in: line)
+    func denied(_ reason: String) -> [ACPStep] {
+      steps + [requests.answer(id, options, isAllowed: false)] + problem(reason)
+    }
+    guard let wanted = updates.wanted(call, in: line) else {
+      return denied("A request was denied because it cannot be shown in full.")
+    }
+    guard options.offersYes else {
+      return denied("A request was denied because the agent offers no way to allow this.")
+    }
+    return steps + updates.approvalBegan(key, tool: wanted.tool, input: wanted.input)
+      + [requests.opened(key, id, .permission(options, wanted.call), options.matter(of: wanted))]
+  }
+
+  private mutating func changed(_ update: JSONTree, in line: [UInt8]) -> [ACPStep] {
+    let (steps, denied) = requests.changed(by: update, in: line)
+    return steps
+      + denied.flatMap { key in
+        updates.approvalEnded(key)
+          + problem("A request was denied because its tool call changed while it was open.")
+      }
+  }
+
   // MARK: - Answers of the agent
 
   private mutating func response(
@@ -197,7 +231,7 @@ package struct ACPConversation: Sendable {
     case (.initializing, Own.initialize): return initialized(result, error)
     case (.opening(let loaded), Own.session): return opened(loaded, result, error)
     case (.prompting, Own.prompt): return ended(result, error)
-    default: return [.said(.problem("The agent answered a request that does not exist."))]
+    default: return problem("The agent answered a request that does not exist.")
     }
   }
 
@@ -272,13 +306,12 @@ package struct ACPConversation: Sendable {
         return .cancelled
       }
       let text = Self.text(of: error, "the prompt")
-      let words = text.lowercased()
-      let isLimit = ["rate limit", "usage limit", "quota", "429", "overloaded"].contains {
-        words.contains($0)
-      }
-      return .verdict(isLimit ? .tryLater(reason: text, until: nil) : .failed(reason: text))
+      return .verdict(
+        Self.isLimit(error) ? .tryLater(reason: text, until: nil) : .failed(reason: text))
     }
     switch result["stopReason"]?.text {
+    // It lacked an answer that the stop took away.
+    case "end_turn" where didDismiss: return .cancelled
     case "end_turn": return .verdict(.succeeded(summary: updates.summary))
     case "cancelled": return .cancelled
     case "refusal": return .verdict(.failed(reason: "The agent refused to continue (refusal)."))
@@ -302,10 +335,24 @@ package struct ACPConversation: Sendable {
     if error["code"]?.integer == ACPMessage.authenticationRequired {
       return "The agent wants you to log in: start it in a terminal once."
     }
-    let message = error["message"]?.text ?? "no reason"
+    let all = words(of: error).joined(separator: ": ")
+    return "The agent refused \(matter): \(all)".cut(to: AgentLimits.textBytesMax)
+  }
+
+  private static func words(of error: JSONTree) -> [String] {
     // Many agents give details only there.
     let details = (error["data"]?["details"] ?? error["data"]?["message"] ?? error["data"])?.text
-    let all = [message, details].compactMap(\.self).joined(separator: ": ")
-    return "The agent refused \(matter): \(all)".cut(to: AgentLimits.textBytesMax)
+    return [error["message"]?.text ?? "no reason", details].compactMap(\.self)
+  }
+
+  /// Whether the agent's provider takes nothing for now: too many requests, or overloaded.
+  private static func isLimit(_ error: JSONTree) -> Bool {
+    let data = error["data"]
+    let numbers = [error["code"], data?["status"], data?["statusCode"], data?["code"]]
+    if numbers.contains(where: { ["429", "529"].contains($0?.text ?? $0?.line) }) { return true }
+    return words(of: error).contains { text in
+      let words = LimitWords(text.cut(to: AgentLimits.textBytesMax))
+      return words.nameRateLimit || words.nameQuota
+    }
   }
 }

@@ -21,13 +21,35 @@ struct ACPOptions: Hashable, Sendable {
       && options.count { $0["kind"]?.text == "allow_once" } == 1
   }
 
+  var offersYes: Bool { allow != nil }
+
+  /// The request as users see it.
+  func matter(of wanted: ACPToolCalls.Wanted) -> ACPRequest.Matter {
+    .permission(tool: wanted.tool, input: shown(in: wanted.input), choice: choice)
+  }
+
   /// The input, with the option that an approval chooses if it is more than a single permission.
-  func shown(in input: JSONTree) -> JSONTree {
-    guard !isPlain, case .object(var members) = input else { return input }
+  private func shown(in input: JSONTree) -> JSONTree {
+    guard !isPlain, let allow, case .object(var members) = input else { return input }
     var free = "allowing it chooses"
     while members[free] != nil { free = "toolCall.\(free)" }
-    members[free] = allow ?? "nothing: the agent offers no yes"
+    members[free] = allow
     return .object(members)
+  }
+
+  /// UTF-8 bytes of an option's name that are shown before what it allows.
+  private static let nameBytesMax = 60
+
+  /// What a yes chooses in words, if that is more than a yes to this once. The agent chooses the
+  /// name, so the kind comes first.
+  private var choice: String? {
+    guard !isPlain, let allow else { return nil }
+    let kind = allow["kind"]?.text == "allow_always" ? "Always" : "Once"
+    let words = (allow["name"]?.text ?? "").split(whereSeparator: \.isWhitespace)
+    let name = JSONTree.escaped(words.joined(separator: " "), JSONTree.isUnseen)
+    guard !name.isEmpty, name != kind else { return kind }
+    let cut = name.cut(to: ACPOptions.nameBytesMax)
+    return "\(kind) (\(cut)\(cut == name ? "" : "…"))"
   }
 
   /// The result for a decision.
@@ -42,7 +64,8 @@ struct ACPOptions: Hashable, Sendable {
 /// The agent's requests that wait for users.
 struct ACPRequests: Sendable {
   enum Kind: Hashable, Sendable {
-    case permission(ACPOptions)
+    /// - Parameter call: what the user sees; nil for a request that no user sees.
+    case permission(ACPOptions, ACPToolCalls.Shown?)
     case form(ACPForm)
     case address
   }
@@ -52,19 +75,33 @@ struct ACPRequests: Sendable {
     var kind: Kind
     var request: ACPRequest
     var faults = 0
+    /// How often its tool call became another one.
+    var changes = 0
   }
 
   /// The maximum number of invalid answers to one form.
   private static let faultsMax = 3
+  /// The changes of a tool call that users are asked about; after them it is denied.
+  private static let changesMax = 3
   /// UTF-8 bytes of a question that users see in full.
   private static let questionBytesMax = 2_000
   private static let addressOptions = ["opened", "decline"]
+  /// Characters of an address beside letters and digits (RFC 3986). Browsers read others as these,
+  /// `\` as `/`.
+  private static let addressCharacters = Set("-._~:/?#[]@!$&'()*+,;=%".utf8)
 
   private var open: [String: Open] = [:]
 
   var count: Int { open.count }
 
   func isOpen(_ key: String) -> Bool { open[key] != nil }
+
+  /// The key of the open request that users know by this name; nil if there is none.
+  ///
+  /// - Complexity: O(open requests).
+  func key(ofAsked name: String) -> String? {
+    open.first { $0.value.request.key == name }?.key
+  }
 
   /// The name of a request; nil if the id is not valid.
   static func key(_ id: JSONTree) -> String? {
@@ -82,20 +119,46 @@ struct ACPRequests: Sendable {
       && !text.unicodeScalars.contains(where: JSONTree.isUnseen)
   }
 
-  /// A question for an address; nil if it cannot be shown in full.
+  /// A question for an address; nil if it cannot be shown in full, or if a browser may read another
+  /// host in it than a user does.
   static func address(_ params: JSONTree) -> ACPRequest.Matter? {
     guard let message = params["message"]?.text, let address = params["url"]?.text,
-      address.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
+      address.utf8.allSatisfy({ isPlain($0) || addressCharacters.contains($0) })
     else { return nil }
     let parts = address.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: false)
     guard parts.count == 3, parts[1].isEmpty, parts[0] == "https:" || parts[0] == "http:" else {
       return nil
     }
-    let authority = parts[2].prefix { !"/?#".contains($0) }
-    let host = authority.split(separator: "@").last ?? ""
+    let host = parts[2].prefix { !"/?#".contains($0) }
     let text = "\(message)\nOpen \(address)\nIts host is \(host)."
-    guard !host.isEmpty, isShown(text, Array("{}".utf8)) else { return nil }
+    guard isHost(host), isShown(text, Array("{}".utf8)) else { return nil }
     return .address(text, options: addressOptions)
+  }
+
+  private static func isPlain(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"):
+      true
+    default: false
+    }
+  }
+
+  /// A name or number with or without a port: no user's name before it, and nothing that a browser
+  /// decodes.
+  private static func isHost(_ text: Substring) -> Bool {
+    var name = text
+    var port: Substring?
+    // The colons of an IPv6 address stand in brackets.
+    if let colon = text.lastIndex(of: ":"), !text.hasSuffix("]") {
+      name = text[..<colon]
+      port = text[text.index(after: colon)...]
+    }
+    let isNumber = name.hasPrefix("[") && name.hasSuffix("]")
+    let allowed = Set((isNumber ? ":." : "-._").utf8)
+    if isNumber { name = name.dropFirst().dropLast() }
+    return !name.isEmpty && name.utf8.allSatisfy { isPlain($0) || allowed.contains($0) }
+      && port?.isEmpty != true && port?.allSatisfy { $0.isASCII && $0.isNumber } != false
   }
 
   mutating func opened(
@@ -109,28 +172,63 @@ struct ACPRequests: Sendable {
   mutating func answered(_ key: String, _ answer: ACPAnswer) -> [ACPStep] {
     guard let asked = open[key] else { return [] }
     switch (asked.kind, answer) {
-    case (.permission(let options), .allowed): return [close(key, options.outcome(isAllowed: true))]
-    case (.permission(let options), .denied), (.permission(let options), .dismissed):
-      return [close(key, options.outcome(isAllowed: false))]
+    case (.permission(let options, _), _):
+      return [close(key, options.outcome(isAllowed: answer == .allowed))]
     case (.address, .text(let text)):
-      let isOpened = text == ACPRequests.addressOptions[0]
-      return [close(key, ["action": isOpened ? "accept" : "decline"])]
+      switch text.split(whereSeparator: \.isWhitespace).joined(separator: " ").lowercased() {
+      case ACPRequests.addressOptions[0]: return [close(key, ["action": "accept"])]
+      case ACPRequests.addressOptions[1], ACPForm.decline:
+        return [close(key, ["action": "decline"])]
+      default: return again(key, asked, "Answer \"opened\" or \"decline\".")
+      }
     case (.form, .text(ACPForm.decline)): return [close(key, ["action": "decline"])]
     case (.form(let form), .text(let text)):
       do throws(ACPForm.Fault) {
         let content = try form.content(of: text)
         return [close(key, ["action": "accept", "content": content])]
       } catch {
-        open[key]?.faults += 1
-        guard asked.faults + 1 < ACPRequests.faultsMax else {
-          return [close(key, ["action": "cancel"])]
-        }
-        return [.askAgain(asked.request, reason: error.reason)]
+        return again(key, asked, error.reason)
       }
     case (.address, _), (.form, _): return [close(key, ["action": "cancel"])]
-    case (.permission(let options), .text):
-      return [close(key, options.outcome(isAllowed: false))]
     }
+  }
+
+  /// An answer was none.
+  private mutating func again(_ key: String, _ asked: Open, _ reason: String) -> [ACPStep] {
+    open[key]?.faults += 1
+    guard asked.faults + 1 < ACPRequests.faultsMax else {
+      return [close(key, ["action": "cancel"])]
+    }
+    return [.askAgain(asked.request, reason: reason)]
+  }
+
+  /// Asks again for permissions whose tool call became another one: a yes is for what was shown.
+  ///
+  /// - Parameter line: the line that the update came in.
+  /// - Returns: the keys of those that were denied, too.
+  mutating func changed(
+    by update: JSONTree, in line: [UInt8]
+  ) -> (steps: [ACPStep], denied: [String]) {
+    var steps: [ACPStep] = []
+    var denied: [String] = []
+    for (key, asked) in open.sorted(by: { $0.key < $1.key }) {
+      guard case .permission(let options, let call?) = asked.kind else { continue }
+      let change = call.change(by: update, in: line)
+      guard change != .none else { continue }
+      steps.append(.withdraw(key: asked.request.key))
+      guard case .other(let wanted) = change, asked.changes < ACPRequests.changesMax else {
+        steps.append(close(key, options.outcome(isAllowed: false)))
+        denied.append(key)
+        continue
+      }
+      // An answer that is on its way is for the request by the earlier name.
+      let changes = asked.changes + 1
+      let request = ACPRequest(key: "\(key)#\(changes + 1)", matter: options.matter(of: wanted))
+      open[key] = Open(
+        id: asked.id, kind: .permission(options, wanted.call), request: request, changes: changes)
+      steps.append(.ask(request))
+    }
+    return (steps, denied)
   }
 
   private mutating func close(_ key: String, _ result: JSONTree) -> ACPStep {
@@ -159,7 +257,8 @@ struct ACPRequests: Sendable {
   mutating func withdrawn(_ key: String) -> [ACPStep] {
     guard let asked = open.removeValue(forKey: key) else { return [] }
     return [
-      .withdraw(key: key), .send(ACPMessage.refusal(asked.id, .cancelled, "Cancelled").line),
+      .withdraw(key: asked.request.key),
+      .send(ACPMessage.refusal(asked.id, .cancelled, "Cancelled").line),
     ]
   }
 
@@ -167,13 +266,13 @@ struct ACPRequests: Sendable {
   mutating func dismissAll() -> [ACPStep] {
     defer { open = [:] }
     return open.sorted { $0.key < $1.key }.flatMap { key, asked in
-      [.withdraw(key: key), dismissed(asked.id, asked.kind)]
+      [.withdraw(key: asked.request.key), dismissed(asked.id, asked.kind)]
     }
   }
 
   /// The turn has ended.
   mutating func withdrawAll() -> [ACPStep] {
     defer { open = [:] }
-    return open.keys.sorted().map { .withdraw(key: $0) }
+    return open.values.map(\.request.key).sorted().map { .withdraw(key: $0) }
   }
 }

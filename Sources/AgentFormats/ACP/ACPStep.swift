@@ -36,7 +36,9 @@ package enum ACPEnd: Hashable, Sendable {
 package struct ACPRequest: Hashable, Sendable {
   package enum Matter: Hashable, Sendable {
     /// Permission for a tool call, with all its fields.
-    case permission(tool: String, input: JSONTree)
+    ///
+    /// - Parameter choice: what an approval chooses if it is more than a single permission.
+    case permission(tool: String, input: JSONTree, choice: String?)
     case form(ACPForm)
     /// Permission to open an address.
     case address(String, options: [String])

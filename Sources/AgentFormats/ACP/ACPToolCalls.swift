@@ -8,7 +8,60 @@ struct ACPToolCalls: Sendable {
     var isWhole = true
   }
 
-  /// The maximum bytes of the lines whose fields are kept.
+  /// A call as a user is asked about it.
+  struct Shown: Hashable, Sendable {
+    var id: String
+    /// Every field of the call.
+    var members: [String: JSONTree]
+
+    /// What an update makes of it.
+    ///
+    /// - Parameter line: the line that the update came in.
+    func change(by update: JSONTree, in line: [UInt8]) -> Change {
+      guard case .object(let named) = update, named["toolCallId"]?.text == id else { return .none }
+      guard JSONTree(line, isShown: true) != nil else { return .unseen }
+      let fields = ACPToolCalls.fields(of: named)
+      guard fields.contains(where: { members[$0.key] != $0.value }) else { return .none }
+      return .other(Wanted(Shown(id: id, members: members.merging(fields) { $1 })))
+    }
+  }
+
+  /// What an update makes of a call that a user is asked about.
+  enum Change: Hashable, Sendable {
+    case none
+    /// It is another one now.
+    case other(Wanted)
+    /// A user cannot be shown what it is now.
+    case unseen
+  }
+
+  /// What a request for permission asks for.
+  struct Wanted: Hashable, Sendable {
+    /// The category of the tool.
+    var tool: String
+    /// Every field of the call by name, those of the raw input first.
+    var input: JSONTree
+    var call: Shown
+
+    init(_ call: Shown) {
+      self.call = call
+      var members = call.members
+      tool = members.removeValue(forKey: "kind")?.text ?? "tool"
+      var fields: [String: JSONTree] = [:]
+      if case .object(let raw) = members["rawInput"] {
+        members["rawInput"] = nil
+        fields = raw
+      }
+      for (name, value) in members.sorted(by: { $0.key < $1.key }) {
+        var free = name
+        while fields[free] != nil { free = "toolCall.\(free)" }
+        fields[free] = value
+      }
+      input = .object(fields)
+    }
+  }
+
+  /// Bytes of lines whose fields are remembered.
   static let bytesMax = 2 * AgentLimits.lineBytesMax
   /// Fields that describe no action.
   private static let names: Set<String> = ["toolCallId", "status", "sessionUpdate"]
@@ -18,7 +71,12 @@ struct ACPToolCalls: Sendable {
   /// Whether calls were omitted because there were too many.
   private var isFull = false
 
-  /// Records an update of a call.
+  /// The fields that describe the action.
+  private static func fields(of members: [String: JSONTree]) -> [String: JSONTree] {
+    members.filter { $0.value != .null && !names.contains($0.key) }
+  }
+
+  /// Notes an update of a call.
   ///
   /// - Parameter line: the line that contained it.
   mutating func note(_ update: JSONTree, in line: [UInt8]) {
@@ -39,7 +97,7 @@ struct ACPToolCalls: Sendable {
       call.bytes = 0
     }
     if call.isWhole {
-      call.members.merge(members.filter { $0.value != .null }) { $1 }
+      call.members.merge(ACPToolCalls.fields(of: members)) { $1 }
       call.bytes += line.count
       bytes += line.count
     }
@@ -50,29 +108,18 @@ struct ACPToolCalls: Sendable {
     ["completed", "failed"].contains(update["status"]?.text)
   }
 
-  /// The content of a request for permission: the category of the tool, and every field of the call
-  /// by name, those of the raw input first. nil if it cannot be shown to a user completely.
+  /// What a request for permission asks for; nil if a user cannot be shown all of it. What the
+  /// request says of its call counts from then on.
   ///
-  /// - Parameter line: the line that contained the request.
-  func wanted(_ update: JSONTree, in line: [UInt8]) -> (tool: String, input: JSONTree)? {
-    guard JSONTree(line, isShown: true) != nil, case .object(let named) = update,
-      let id = update["toolCallId"]?.text
+  /// - Parameter line: the line that the request came in.
+  mutating func wanted(_ update: JSONTree, in line: [UInt8]) -> Wanted? {
+    guard case .object(var named) = update, let id = named["toolCallId"]?.text,
+      calls[id] != nil || !isFull
     else { return nil }
-    let known = calls[id]
-    guard known?.isWhole ?? !isFull else { return nil }
-    var members = (known?.members ?? [:]).merging(named.filter { $0.value != .null }) { $1 }
-    for name in ACPToolCalls.names { members[name] = nil }
-    let kind = members.removeValue(forKey: "kind")
-    var input: [String: JSONTree] = [:]
-    if case .object(let raw) = members["rawInput"] {
-      members["rawInput"] = nil
-      input = raw
-    }
-    for (name, value) in members.sorted(by: { $0.key < $1.key }) {
-      var free = name
-      while input[free] != nil { free = "toolCall.\(free)" }
-      input[free] = value
-    }
-    return (kind?.text ?? "tool", .object(input))
+    // It asks about a call that has not ended, whatever it says.
+    named["status"] = nil
+    note(.object(named), in: line)
+    guard let call = calls[id], call.isWhole else { return nil }
+    return Wanted(Shown(id: id, members: call.members))
   }
 }

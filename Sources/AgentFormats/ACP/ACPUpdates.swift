@@ -1,6 +1,6 @@
 /// The updates of a turn (`session/update`), as events.
 struct ACPUpdates: Sendable {
-  private(set) var calls = ACPToolCalls()
+  private var calls = ACPToolCalls()
   /// The agent's last text.
   private(set) var summary = ""
   private var tools = RunningTools()
@@ -28,6 +28,11 @@ struct ACPUpdates: Sendable {
     default: break
     }
     return events.map { .said($0) }
+  }
+
+  /// What a request for permission asks for; nil if a user cannot be shown all of it.
+  mutating func wanted(_ call: JSONTree, in line: [UInt8]) -> ACPToolCalls.Wanted? {
+    calls.wanted(call, in: line)
   }
 
   private mutating func chunk(_ update: JSONTree) -> [AgentEvent] {

@@ -190,7 +190,7 @@ extension HistoryAction: CustomStringConvertible {
         ? "had messages start whose texts were merged"
         : "had messages wait whose texts were merged"
     case .ran(let phase, let attempt, let note):
-      "attempt \(attempt): \(phase.name)" + (note.isEmpty ? "" : ", \(note)")
+      "attempt \(attempt): \(phase.name)" + Self.appended(note)
     case .retried: "had the message tried again"
     case .skipped: "continued without the message"
     case .postponed(let time):
@@ -203,6 +203,12 @@ extension HistoryAction: CustomStringConvertible {
 }
 
 extension HistoryAction {
+  /// A note behind a phrase: most are sentences of their own.
+  fileprivate static func appended(_ note: String) -> String {
+    guard let first = note.first else { return "" }
+    return "\(first.isUppercase ? "." : ",") \(note)"
+  }
+
   fileprivate var isOfThreadQueue: Bool {
     switch self {
     case .queuedThread, .movedThread, .removedThread, .lockedThread, .unlockedThread: true

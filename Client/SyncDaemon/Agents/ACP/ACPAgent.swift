@@ -32,7 +32,7 @@ struct ACPAgent: Agent {
     guard let words, !words.isEmpty else {
       throw CommandLineFault(
         reason: "no command is set that speaks the Agent Client Protocol: cospool config set "
-          + "agent acp, then cospool config set command \"gemini --acp\"")
+          + "command \"gemini --acp\"")
     }
     self.words = words
     self.timeoutSeconds = timeoutSeconds
@@ -61,6 +61,8 @@ struct ACPAgent: Agent {
       try? await Task.sleep(for: exitGrace)
       running.cancel()
     }
+    // Without its output, no turn of it can end well.
+    let closing = Task { if await link.isSilent(for: exitGrace) { running.cancel() } }
     let opening = Task {
       guard (try? await Task.sleep(for: openingLimit)) != nil else { return }
       link.openingTookTooLong(openingLimit)
@@ -68,6 +70,7 @@ struct ACPAgent: Agent {
     return await withTaskCancellationHandler {
       let result = await running.value
       opening.cancel()
+      closing.cancel()
       driving.cancel()
       link.processEnded()
       await driving.value
@@ -88,6 +91,7 @@ struct ACPAgent: Agent {
       stopGrace: stopGrace)
     process.openInput = { try link.takeReader() }
     process.isLoggedByReader = true
+    process.outputEnded = { link.outputEnded() }
     return process
   }
 

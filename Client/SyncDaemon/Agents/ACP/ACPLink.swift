@@ -19,7 +19,8 @@ final class ACPLink: Sendable {
     mutating func ended(
       _ end: ProcessEnd, now: Int64
     ) -> (events: [AgentEvent], verdict: AgentVerdict) {
-      link.with { $0.closed(end.description) }
+      let words = link.state.withLock { $0.isGivenUp } ? "it closed its output" : end.description
+      link.with { $0.closed(words) }
       return ([], .failed(reason: link.closing ?? end.description))
     }
   }
@@ -31,6 +32,8 @@ final class ACPLink: Sendable {
     /// Whether the prompt may have reached the agent.
     var isSent = false
     var end: ACPEnd?
+    /// Whether its process was ended because it closed its output.
+    var isGivenUp = false
   }
 
   private enum Errand: Sendable {
@@ -48,6 +51,8 @@ final class ACPLink: Sendable {
   private let writer: FileDescriptor
   private let errands: AsyncStream<Errand>
   private let errand: AsyncStream<Errand>.Continuation
+  private let outputEnds: AsyncStream<Void>
+  private let outputEnd: AsyncStream<Void>.Continuation
   private let report: @Sendable (TurnEvent) -> Void
   private let journal: @Sendable () throws -> Void
 
@@ -63,6 +68,7 @@ final class ACPLink: Sendable {
     self.writer = writer
     state = Mutex(State(conversation: conversation, reader: reader))
     (errands, errand) = AsyncStream.makeStream()
+    (outputEnds, outputEnd) = AsyncStream.makeStream()
     self.report = report
     self.journal = journal
     with { $0.began() }
@@ -127,11 +133,24 @@ final class ACPLink: Sendable {
   func openingTookTooLong(_ limit: Duration) {
     state.withLock { state in
       guard !state.isSent else { return }
-      finish(.notSent("The agent did not begin a conversation within \(limit)."), &state)
+      let seconds = limit.components.seconds
+      finish(.notSent("The agent did not begin a conversation within \(seconds) seconds."), &state)
     }
   }
 
   func processEnded() { errand.finish() }
+
+  func outputEnded() { outputEnd.finish() }
+
+  /// Waits until the agent has closed its output and had some time to end.
+  ///
+  /// - Returns: false if the task was cancelled before.
+  func isSilent(for grace: Duration) async -> Bool {
+    for await _ in outputEnds {}
+    guard (try? await Task.sleep(for: grace)) != nil else { return false }
+    state.withLock { $0.isGivenUp = true }
+    return true
+  }
 
   /// Why a turn whose process ended has ended; nil if it ended for another reason.
   private var closing: String? {
@@ -171,7 +190,8 @@ final class ACPLink: Sendable {
   }
 
   private func longer(_ process: TurnResult, _ reason: String) -> String {
-    process.detail.hasPrefix(reason) ? process.detail : reason
+    let clause = reason.hasSuffix(".") ? reason.dropLast() : reason[...]
+    return process.detail.hasPrefix(clause) ? process.detail : reason
   }
 
   // MARK: - Input of the agent
@@ -267,9 +287,10 @@ extension AgentAsk {
   fileprivate init(_ request: ACPRequest, _ reason: String?) {
     let before = reason.map { "\($0)\n" } ?? ""
     switch request.matter {
-    case .permission(let tool, let input): self = .approval(ofTool: tool, input)
+    case .permission(let tool, let input, let choice):
+      self = .approval(ofTool: tool, input, choosing: choice)
     case .form(let form): self = .question(before + form.text, options: form.options)
-    case .address(let text, let options): self = .question(text, options: options)
+    case .address(let text, let options): self = .question(before + text, options: options)
     }
   }
 }
