@@ -43,7 +43,11 @@ extension ShownMessage {
   /// How somebody withdrew it while an attempt is in flight; nil if no user did.
   var withdrawal: Withdrawal? {
     guard runState.isInFlight, !has(.live) else { return nil }
-    return register(.stopped) == .number(UInt64(runState.run?.attempt ?? 0)) ? .stopped : .cancelled
+    return isStopped(runState.run?.attempt ?? 0) ? .stopped : .cancelled
+  }
+  /// Whether a user stopped an attempt at it, and it was not restored since.
+  func isStopped(_ attempt: UInt16) -> Bool {
+    !has(.live) && register(.stopped) == .number(UInt64(attempt))
   }
   var priority: Priority { Priority(register(.priority)) }
   var notBefore: Int64? { register(.notBefore)?.milliseconds }
@@ -151,6 +155,16 @@ extension Workspace {
   /// The text of a message, cancelled ones too; nil where it is not known.
   package func text(of id: MessageID) -> String? {
     shownMessage(id)?.text()
+  }
+
+  /// Whether a user stopped an attempt at a message, and it was not restored since.
+  package func isStopped(_ attempt: UInt16, at id: MessageID) -> Bool {
+    shownMessage(id)?.isStopped(attempt) == true
+  }
+
+  /// Whether a user stopped the agent that works on a message of a session.
+  package func isStopping(_ session: SessionID) -> Bool {
+    triedMessages(of: session).contains { $0.withdrawal == .stopped }
   }
 }
 
