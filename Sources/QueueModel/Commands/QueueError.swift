@@ -36,8 +36,9 @@ public enum QueueError: Error, Hashable, Sendable {
   case messageNotCancelled(id: String)
   /// The message ended so long ago that its content is gone.
   case messageForgotten(id: String)
-  /// The agent has the message already, so it cannot be changed or cancelled any more.
-  case alreadyStarted(id: String)
+  /// The agent has the message already, so it cannot be changed or cancelled any more; `isStopping`: a user stopped
+  /// the agent, so the message cannot be restored yet either.
+  case alreadyStarted(id: String, isStopping: Bool = false)
   /// The message was done already.
   case messageFinished(id: String)
   /// The latest attempt at the message did not fail, so there is nothing to retry or skip.
@@ -164,7 +165,9 @@ extension QueueError: CustomStringConvertible {
     case .messageForgotten(let id):
       "Message \(id) was deleted, because it ended longer ago than `retention`. Send its "
         + "text again."
-    case .alreadyStarted(let id):
+    case .alreadyStarted(let id, true):
+      "Message \(id) is stopping. Restore it when it has stopped."
+    case .alreadyStarted(let id, false):
       "Message \(id) has already started. Wait for it to end, or stop the session's agent."
     case .messageFinished(let id):
       "Message \(id) is already done. To run it again, send its text again."
