@@ -128,6 +128,8 @@ public struct MessageVersion: Hashable, Sendable {
   public var device: String?
   /// When it was saved by the clock of that device, in milliseconds since 1970.
   public var savedAt: Int64
+  /// The attempt whose agent got this text; nil if somebody saved it.
+  public var attempt: UInt16?
   /// Of a text that is not here, to know it again.
   var digest: UInt64 = 0
   /// Its edition. Versions are equal without it: an undo that puts a text again makes another one.
@@ -288,6 +290,7 @@ extension [WorkspaceImage.Tag] {
           text: nil, bytes: 0, device: edition.author ?? device(id.replica)?.name,
           savedAt: edition.milliseconds)
         version.id = id
+        version.attempt = edition.attempt
         return version.holding(edition.text)
       }
   }
