@@ -156,9 +156,9 @@ struct QueueCommands: ParsableCommand {
     /// The warning about an edit that may not count.
     static func unconfirmed(_ receipt: ReceiptAnswer) -> String? {
       guard receipt.unconfirmed == true else { return nil }
-      return "cospool: not confirmed: the server did not say. The edit counts unless the agent "
-        + "started with the old text meanwhile. Where another device cancelled the message meanwhile, "
-        + "it stands with your text in cospool queue list --cancelled."
+      return "cospool: not confirmed: the server did not answer. The edit counts unless the agent "
+        + "started with the old text meanwhile. If another device cancelled the message meanwhile, "
+        + "it is in cospool queue list --cancelled, with your text."
     }
   }
 

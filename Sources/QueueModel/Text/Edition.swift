@@ -185,7 +185,9 @@ extension MessageView {
     }
     let versions = versions.filter { base?.editions.contains($0.id) ?? true }
     guard versions.indices.contains(number - 1) else {
-      throw .versionNotFound(number: number, count: versions.count)
+      throw .versionNotFound(
+        number: number, count: versions.count,
+        takesMerged: !content.trimmedOfWhitespace().isEmpty)
     }
     let version = versions[number - 1]
     guard let text = version.text else {
