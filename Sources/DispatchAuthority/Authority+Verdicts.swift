@@ -62,7 +62,7 @@ extension Authority {
   /// the stop.
   private mutating func isStopping(_ session: SessionID, _ workspace: Workspace) -> Bool {
     attemptsAtWork(in: session, workspace).contains {
-      $0.intervention == .stop || workspace.isStopped($0.attempt, at: $0.message)
+      $0.intervention == .stop || Withdrawal.stops($0.attempt, at: $0.message, in: workspace)
     }
   }
 

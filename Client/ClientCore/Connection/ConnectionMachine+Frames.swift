@@ -195,7 +195,7 @@ extension ConnectionMachine {
     if rebuilds != replica.rebuilds { live.window.voidFlights(alreadyAnswered: 0) }
     let settled = LateText.messages(settledBy: operations, in: replica.workspace)
     if !settled.isEmpty { replica.noteLate(among: settled) }
-    if !cancelled.isEmpty { replica.noteLateCancels(store: store, cancelled.contains) }
+    if !cancelled.isEmpty { noteLateCancels(store: store, cancelled.contains) }
     return received(touched, changes.prefix, live, at: context, store: store)
   }
 
@@ -254,7 +254,7 @@ extension ConnectionMachine {
     }
     touched.formUnion(installed)
     replica.noteLate(since: before)
-    replica.noteLateCancels(store: store, before.isCancelledBeforeStart)
+    noteLateCancels(store: store) { LateText.isCancelled($0, in: before) }
     live.window.voidFlights(alreadyAnswered: 0)
     let actions = received(touched, part.prefix, live, at: context, store: store)
     guard repairs != replica.record.repairs else { return actions }

@@ -344,7 +344,8 @@ package struct Executor: Sendable {
   /// Whether a user stopped the agent that works for a session here. The queues say so before the authority does.
   func isStopped(_ session: SessionID, in workspace: Workspace) -> Bool {
     guard let work = sessions[session]?.work, let order = work.order else { return false }
-    return work.stopReason == .person || workspace.isStopped(order.attempt, at: order.message)
+    return work.stopReason == .person
+      || Withdrawal.stops(order.attempt, at: order.message, in: workspace)
   }
 
   // MARK: - Helpers of the steps

@@ -64,7 +64,9 @@ extension Replica {
     let known = Set(LateText.saved(on: record.device, in: before))
     late += LateText.saved(on: record.device, in: workspace).filter { !known.contains($0) }
   }
+}
 
+extension ConnectionMachine {
   /// Notes which cancels of this device's user came too late: what the outbox holds of them reached the server
   /// after the report that an agent had started. Where the server knew of the start, it said so.
   ///
@@ -72,7 +74,7 @@ extension Replica {
   mutating func noteLateCancels(
     store: some ReplicaStore, _ wasCancelled: (MessageID) -> Bool
   ) {
-    let outbox = record.outbox
+    let outbox = replica.record.outbox
     var operations: [Operation] = []
     var last: Int64 = 0
     // A notice is no reason to fail: it is left out if the log cannot be read.
@@ -83,6 +85,7 @@ extension Replica {
       operations += page.flatMap(\.operations).filter { outbox.contains($0.id) }
       last = end.id
     }
-    late += LateText.cancels(among: operations, in: workspace).filter { wasCancelled($0.message) }
+    let late = LateText.cancels(among: operations, in: replica.workspace)
+    replica.late += late.filter { wasCancelled($0.message) }
   }
 }

@@ -90,6 +90,6 @@ extension LateText {
       return "The agent of message \(id) had started, and works on. To stop it: \(stopCommand)"
     }
     return "The agent of message \(id) had started with the earlier text. "
-      + "To see both: cospool queue show \(id)"
+      + "To see both: \(showCommand)"
   }
 }

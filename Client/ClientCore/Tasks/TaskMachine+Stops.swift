@@ -32,7 +32,8 @@ extension TaskMachine {
       let workspace = connection.replica.workspace
       let request = workspace.keptTask(of: session)?.state.status.request
       let isStopped = intents.contains {
-        $0.session == session && workspace.isStopped($0.attempt, at: $0.message)
+        $0.session == session
+          && Withdrawal.stops($0.attempt, at: $0.message, in: workspace)
       }
       return report(
         isStopped

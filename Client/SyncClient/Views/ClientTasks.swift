@@ -104,7 +104,8 @@ public struct ClientTasks: Sendable {
   public func awaitedRequests() async -> [AwaitedRequest] {
     let workspace = client.workspace()
     let tasks = workspace.sessions().compactMap(\.task)
-    let asked = tasks.filter { !workspace.isStopping($0.sessionId) }.flatMap { task in
+    let open = tasks.filter { !Withdrawal.stopsAgent(of: $0.sessionId, in: workspace) }
+    let asked = open.flatMap { task in
       task.requests.filter { !isAskedAtHost($0) }
         .map { AwaitedRequest(session: task.sessionId, request: $0) }
     }

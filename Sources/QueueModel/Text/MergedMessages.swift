@@ -22,6 +22,11 @@ package struct LateText: Hashable, Sendable {
 }
 
 extension LateText {
+  /// The command that shows the message with its texts.
+  package var showCommand: String {
+    ShellLine.line("queue show", [String(message.description.prefix(8))])
+  }
+
   /// The texts that a device's user saved too late.
   ///
   /// - Parameter ids: where to look; nil for everywhere.
@@ -73,10 +78,15 @@ extension LateText {
     Set(
       operations.compactMap { operation in
         guard case .setRegister(_, .run, _, _) = operation.body,
-          let id = operation.message(in: workspace), workspace.isCancelledBeforeStart(id)
+          let id = operation.message(in: workspace), isCancelled(id, in: workspace)
         else { return nil }
         return id
       })
+  }
+
+  /// Whether a message is in no queue, and no agent is known to work on it.
+  package static func isCancelled(_ id: MessageID, in workspace: Workspace) -> Bool {
+    workspace.shownMessage(id).map { $0.liveTags.isEmpty && !$0.hasStarted } ?? false
   }
 
   /// The messages for which operations keep what their agents got.
@@ -90,13 +100,6 @@ extension LateText {
         else { return nil }
         return operation.message(in: workspace)
       })
-  }
-}
-
-extension Workspace {
-  /// Whether a message is in no queue, and no agent is known to work on it.
-  package func isCancelledBeforeStart(_ id: MessageID) -> Bool {
-    shownMessage(id).map { $0.liveTags.isEmpty && !$0.hasStarted } ?? false
   }
 }
 

@@ -156,15 +156,19 @@ extension Workspace {
   package func text(of id: MessageID) -> String? {
     shownMessage(id)?.text()
   }
+}
 
+extension Withdrawal {
   /// Whether a user stopped an attempt at a message, and it was not restored since.
-  package func isStopped(_ attempt: UInt16, at id: MessageID) -> Bool {
-    shownMessage(id)?.isStopped(attempt) == true
+  package static func stops(
+    _ attempt: UInt16, at id: MessageID, in workspace: Workspace
+  ) -> Bool {
+    workspace.shownMessage(id)?.isStopped(attempt) == true
   }
 
   /// Whether a user stopped the agent that works on a message of a session.
-  package func isStopping(_ session: SessionID) -> Bool {
-    triedMessages(of: session).contains { $0.withdrawal == .stopped }
+  package static func stopsAgent(of session: SessionID, in workspace: Workspace) -> Bool {
+    workspace.triedMessages(of: session).contains { $0.withdrawal == .stopped }
   }
 }
 
