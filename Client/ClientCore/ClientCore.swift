@@ -258,7 +258,8 @@ extension ClientCore {
       settings, loaded: loaded, deadAgents: deadAgents, over: &connection, at: context,
       store: store)
     return recovery
-      + tasks.recovered(with: execution, over: &connection, at: context, store: store)
+      + tasks.recovered(
+        loaded.intents, with: execution, over: &connection, at: context, store: store)
       + execution.decide(over: &connection, at: context, store: store) {
         executor, workspace, context in
         executor.queuesChanged(sessions, in: workspace, at: context)

@@ -186,11 +186,13 @@ enum QueueText {
   /// The texts that were saved apart, and how to choose one.
   private static func versions(of message: MessageAnswer, style: TextStyle) -> String {
     let quoted = quoted(message)
+    let next =
+      message.status == .cancelled
+      ? "it is cancelled. To bring it back: cospool queue restore \(quoted)"
+      : "it waits until one is chosen, or starts with the merged text if its session has on-merge run: "
+        + choices(of: message, quoted)
     var text =
-      "\n\n"
-      + style.coloured(
-        "merged from texts that were saved apart; it starts when one is chosen: "
-          + choices(of: message, quoted), .yellow)
+      "\n\n" + style.coloured("merged from texts that were saved apart; \(next)", .yellow)
     for (index, version) in (message.editions ?? []).enumerated() {
       text += "\n\n" + style.coloured(title(of: version, number: index + 1), .dim) + "\n"
       text +=
@@ -213,6 +215,9 @@ enum QueueText {
 
   /// The title of one of the texts.
   static func title(of version: EditionAnswer, number: Int) -> String {
+    if let attempt = version.attempt {
+      return "version \(number), what the agent of attempt \(attempt) got, \(version.savedAt)"
+    }
     let device = TextStyle.line(version.device ?? "a device that is not known yet")
     return "version \(number), by \(device), \(version.savedAt)"
   }

@@ -28,7 +28,7 @@ struct AbsentTurn {
     } else if sync.isRemoved(host, own: own) {
       absence = "\(name) was revoked"
     } else if device?.connected == false {
-      absence = "\(name) is away\(since)"
+      absence = time == nil ? "\(name) is away" : "\(name) has been away\(since)"
     } else if let elsewhere {
       guard elsewhere.awaySince != nil else { return "\(name) still works on it" }
       absence = "\(name) is connected but has not reported on its turn\(since)"

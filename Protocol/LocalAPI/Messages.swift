@@ -152,12 +152,15 @@ package struct EditionAnswer: APIValue {
   /// The name of the device that saved it; null if it is not known yet.
   package var device: String?
   package var savedAt: String
+  /// The attempt whose agent got this text; left out if somebody saved it.
+  package var attempt: Int?
 
   package init(_ version: MessageVersion) {
     text = version.text
     bytes = version.bytes
     device = version.device
     savedAt = ISOTime.text(milliseconds: version.savedAt)
+    attempt = version.attempt.map(Int.init)
   }
 
   package func encode(to encoder: any Encoder) throws {
@@ -166,6 +169,7 @@ package struct EditionAnswer: APIValue {
     try container.encode(bytes, forKey: .bytes)
     try container.encode(device, forKey: .device)
     try container.encode(savedAt, forKey: .savedAt)
+    try container.encodeIfPresent(attempt, forKey: .attempt)
   }
 }
 

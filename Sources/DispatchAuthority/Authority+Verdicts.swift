@@ -21,7 +21,8 @@ extension Authority {
     guard let request = workspace.task(of: answer.session)?.request(answer.request),
       answer.verdict.answers(request), request.expiresAt.map({ wall < $0 }) ?? true,
       // A device may only allow what it showed.
-      answer.verdict != .allowed || answer.digest == request.digest
+      answer.verdict != .allowed || answer.digest == request.digest,
+      !isStopping(answer.session, workspace)
     else { return (.notAwaited, AuthorityRecords()) }
     return (
       .taken,
@@ -55,6 +56,14 @@ extension Authority {
       VerdictRecord(
         request: question.request, session: question.session, given: closed, milliseconds: wall))
     return (.verdict(closed), records)
+  }
+
+  /// Whether a user stopped the agent of a session: it gets no answers any more, even if its host has not heard of
+  /// the stop.
+  private mutating func isStopping(_ session: SessionID, _ workspace: Workspace) -> Bool {
+    attemptsAtWork(in: session, workspace).contains {
+      $0.intervention == .stop || Withdrawal.stops($0.attempt, at: $0.message, in: workspace)
+    }
   }
 
   private mutating func note(_ record: VerdictRecord) -> AuthorityRecords {

@@ -41,6 +41,29 @@ import WireProtocol
     #expect(fleet.server.workspace.vector == made)
   }
 
+  /// Restored, it shows both texts, and says which of them the agent got.
+  @Test func whatAnAgentGotIsNamedWhenItIsRestored() throws {
+    var fleet = try Fleet(devices: 2)
+    try fleet.start()
+    try fleet.perform(.send("Deploy it", as: 1, in: "a"), on: 0)
+    try fleet.settle()
+    fleet.cut(1)
+    try Self.report(.running, &fleet)
+    try fleet.perform(.edit(Self.id, content: "Do not deploy", base: nil), on: 1)
+    try fleet.pass(60_000)
+    try fleet.perform(.stopAttempt(Self.id, attempt: 1), on: 0)
+    try Self.report(.cancelled, &fleet)
+    try fleet.settle()
+    try fleet.perform(.restore(Self.id), on: 1)
+    try fleet.settle()
+    for device in fleet.devices {
+      let message = try device.core.replica.workspace.message(Self.id)
+      #expect(message.isMerged)
+      let got = message.versions.filter { $0.attempt == 1 }.map(\.text)
+      #expect(got == ["Deploy it"] && message.versions.count == 2)
+    }
+  }
+
   /// The state after a late edit does not show what ran, so that is stored before the edit.
   @Test(arguments: 0..<4)
   func aHostThatEndsInBetweenKeepsWhatRan(commits: Int) throws {
@@ -85,10 +108,45 @@ import WireProtocol
       let notices = fleet.devices[index].core.notifications.map(\.notification)
       #expect(notices.map(\.title) == (index == 1 ? ["Edit Came Too Late"] : []), "\(notices)")
       #expect(notices.allSatisfy { !$0.awaitsPerson && $0.body.contains("Do not deploy") })
+      let command = "cospool queue show \(Self.id.description.prefix(8))"
+      #expect(notices.allSatisfy { $0.body.contains(command) })
     }
     // It stays until its user dismisses it.
     try fleet.pass(60_000)
     #expect(fleet.devices[1].core.notifications.count == 1)
+  }
+
+  /// It was cancelled on a device without a connection as its agent had started: the device tells its own user how
+  /// to stop the agent, whether the log says so or a snapshot.
+  @Test(arguments: [false, true]) func whoCancelledTooLateIsNotified(bySnapshot: Bool) throws {
+    var fleet = try Fleet(devices: 3)
+    try fleet.start()
+    try fleet.perform(.send("Deploy it", as: 1, in: "a"), on: 0)
+    try fleet.settle()
+    fleet.cut(1)
+    try Self.report(.running, &fleet)
+    try fleet.perform(.cancel([Self.id]), on: 1)
+    if bySnapshot { fleet.server.catchUpEntriesMax = 0 }
+    try fleet.pass(60_000)
+    for index in fleet.devices.indices {
+      fleet.note(index) { $0.ownNewsFollowing(at: $1, store: $2) }
+      let notices = fleet.devices[index].core.notifications.map(\.notification)
+      #expect(notices.map(\.title) == (index == 1 ? ["Cancel Came Too Late"] : []), "\(notices)")
+      #expect(notices.allSatisfy { $0.body.contains("cospool queue stop -s a\nDeploy it") })
+    }
+  }
+
+  /// A cancel that came in time makes no notification.
+  @Test func aCancelInTimeIsNoNews() throws {
+    var fleet = try Fleet(devices: 2)
+    try fleet.start()
+    try fleet.perform(.send("Deploy it", as: 1, in: "a"), on: 0)
+    try fleet.settle()
+    fleet.cut(1)
+    try fleet.perform(.cancel([Self.id]), on: 1)
+    try fleet.pass(60_000)
+    fleet.note(1) { $0.ownNewsFollowing(at: $1, store: $2) }
+    #expect(fleet.devices[1].core.notifications.isEmpty)
   }
 
   /// A device that is paired later notifies its user of a message that waits already.

@@ -75,6 +75,34 @@ struct VerdictTests {
     }
   }
 
+  /// What a user stopped gets no leave any more, whether the authority was asked to stop it or the queues say it.
+  @Test(arguments: [true, false]) func aStoppedAgentIsAllowedNothing(_ isAsked: Bool) throws {
+    var scene = try Scene()
+    let message = MessageID.numbered(1)
+    try scene.host.perform(.setHost(Self.session, Self.device(1)))
+    try scene.host.perform(.send("text", as: 1, in: "s"))
+    guard case .leased(let token, _, _)? = scene.ask(.lease(session: Self.session, token: 0), by: 1)
+    else {
+      Issue.record("there is no lease")
+      return
+    }
+    let state = try #require(scene.host.workspace.dispatchState(of: message))
+    let dispatch = DispatchRequest(
+      session: Self.session, message: message, token: token, attempt: 1, tags: state.tags,
+      content: DispatchRequest.contentDigest(state.text))
+    #expect(scene.ask(.dispatch(dispatch), by: 1) == .go)
+    try scene.host.perform(
+      .reportRun(message, Run(token: token, attempt: 1, phase: .running, milliseconds: 1)))
+    if isAsked {
+      _ = scene.ask(.stop(AttemptName(message: message, number: 1)), by: 2)
+    } else {
+      try scene.host.perform(.stopAttempt(message, attempt: 1))
+    }
+    #expect(scene.answer(.allowed, by: 2) == .notAwaited)
+    #expect(scene.verdict(closes: true, by: 1) != .verdict(nil))
+    #expect(scene.records.verdicts.map(\.given.verdict) == [.closed])
+  }
+
   @Test func eachRequestOfATaskIsAnsweredByItself() throws {
     var scene = try Scene()
     let second = RequestID(high: 5, low: 7)

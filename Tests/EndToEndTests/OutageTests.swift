@@ -55,7 +55,7 @@ extension EndToEnd {
         try await a.synchronise()
         try await a.kill()
         try await bed.eventually("b says who is away", within: 90) {
-          try await b.cospool("queue", "list", "-s", "s").contains("a is away since")
+          try await b.cospool("queue", "list", "-s", "s").contains("a has been away since")
         }
         let other = try ScriptAgent(bed, name: "other")
         try await other.serve([], on: b)

@@ -32,6 +32,18 @@ import Testing
     #expect(try device.workspace.message(Self.id).withdrawal == nil)
   }
 
+  @Test func whileItStopsItsErrorsSayWhatToDo() throws {
+    var device = try started()
+    try device.perform(.stopAttempt(Self.id, attempt: 1))
+    let stopping = QueueError.alreadyStarted(id: Self.id.description, isStopping: true)
+    for command in [.cancel([Self.id]), .edit(Self.id, content: "x", base: nil), .restore(Self.id)]
+      as [Command]
+    {
+      #expect(throws: stopping) { try device.perform(command) }
+    }
+    #expect(stopping.description.hasSuffix("is stopping. Restore it when it has stopped."))
+  }
+
   /// A user who cancelled a message without knowing of its start has not stopped an agent.
   @Test func aCancelThatMeetsAStartIsNoStop() throws {
     var host = TestDevice(1)
@@ -43,5 +55,21 @@ import Testing
     try host.merge(other.made)
     let message = try host.workspace.message(Self.id)
     #expect(message.status == .running && message.withdrawal == .cancelled)
+  }
+
+  /// It was cancelled as its agent began, and then stopped: all devices show that it stops, and who did it.
+  @Test func aStopAfterACancelThatCameTooLateIsRecorded() throws {
+    var device = try started()
+    var other = TestDevice(2, now: device.now)
+    try other.merge(Array(device.made.dropLast()))
+    try other.perform(.cancel([Self.id]))
+    try device.merge(other.made)
+    #expect(try device.workspace.message(Self.id).withdrawal == .cancelled)
+    let outcome = try device.perform(.stopAttempt(Self.id, attempt: 1))
+    #expect(try device.workspace.message(Self.id).withdrawal == .stopped)
+    #expect(device.workspace.history(of: outcome.operations).map(\.action) == [.stopped])
+    #expect(try device.perform(.stopAttempt(Self.id, attempt: 1)).operations.isEmpty)
+    try device.perform(.reportRun(Self.id, run(1, .cancelled, device)))
+    #expect(try device.perform(.stopAttempt(Self.id, attempt: 1)).operations.isEmpty)
   }
 }

@@ -7,14 +7,17 @@ import struct Foundation.Data
 
 /// `queue show` offers exactly the texts of a merged message that can be chosen.
 @Suite struct OfferedChoiceTests {
-  private func shown(_ content: String, _ texts: [String?]) throws -> String {
+  private func shown(
+    _ content: String, _ texts: [String?], status: String = "queued", attempt: Int? = nil
+  ) throws -> String {
     let editions = texts.map { text in
       #"{"bytes":1,"device":"desk","savedAt":"2026-01-01T00:00:00.000Z""#
+        + (attempt.map { #","attempt":\#($0)"# } ?? "")
         + (text.map { #","text":"\#($0)""# } ?? "") + "}"
     }
     let json =
       #"{"id":"11111111-1111-4111-8111-111111111111","content":"\#(content)","priority":"normal","#
-      + #""status":"queued","position":1,"createdAt":"2026-01-01T00:00:00.000Z","device":"desk","#
+      + #""status":"\#(status)","position":1,"createdAt":"2026-01-01T00:00:00.000Z","device":"desk","#
       + #""merged":true,"base":"seen","editions":[\#(editions.joined(separator: ","))]}"#
     let message = try Answer(json: Data(json.utf8)).decoded(MessageAnswer.self)
     return QueueText.show(message, style: .plain)
@@ -32,5 +35,17 @@ import struct Foundation.Data
       let lines = try shown(content, texts).split(separator: "\n")
       #expect(lines.contains { $0.hasSuffix(": " + offer) }, "\(content), \(texts): \(lines)")
     }
+  }
+
+  /// A choice of a cancelled message would be refused.
+  @Test func aCancelledOneIsRestoredFirst() throws {
+    let text = try shown("a b", ["a", "b"], status: "cancelled")
+    #expect(text.contains("cospool queue restore 11111111") && !text.contains("queue resolve"))
+  }
+
+  @Test func whatAnAgentGotIsNoVersionOfADevice() throws {
+    let text = try shown("a b", ["a", "b"], attempt: 1)
+    #expect(text.contains("version 2, what the agent of attempt 1 got, 2026"))
+    #expect(!text.contains("by desk"))
   }
 }

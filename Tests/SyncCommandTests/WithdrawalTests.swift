@@ -57,7 +57,7 @@ import Testing
     #expect(
       try outcome(arguments, of: answer("unconfirmed"))
         == .init(
-          errors: "cospool: not confirmed for \(Self.first): the server did not say. It is "
+          errors: "cospool: not confirmed for \(Self.first): the server did not answer. It is "
             + "cancelled unless its agent started meanwhile."))
     let both = try outcome(arguments, of: answer("unconfirmed", "invoked"))
     #expect(both.exitCode == 5 && both.errors.split(separator: "\n").count == 2)

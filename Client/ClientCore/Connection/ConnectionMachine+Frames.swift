@@ -177,6 +177,7 @@ extension ConnectionMachine {
       _ = live.window.takeFlight(changes.batch, at: context.now)
     }
     let (rebuilds, repairs) = (replica.rebuilds, replica.record.repairs)
+    let cancelled = LateText.cancelled(reportedBy: operations, in: replica.workspace)
     var touched = noteRanTexts(
       try replica.keepRanTexts(
         before: operations, wall: time(at: context), at: context, store: store))
@@ -194,6 +195,7 @@ extension ConnectionMachine {
     if rebuilds != replica.rebuilds { live.window.voidFlights(alreadyAnswered: 0) }
     let settled = LateText.messages(settledBy: operations, in: replica.workspace)
     if !settled.isEmpty { replica.noteLate(among: settled) }
+    if !cancelled.isEmpty { noteLateCancels(store: store, cancelled.contains) }
     return received(touched, changes.prefix, live, at: context, store: store)
   }
 
@@ -252,6 +254,7 @@ extension ConnectionMachine {
     }
     touched.formUnion(installed)
     replica.noteLate(since: before)
+    noteLateCancels(store: store) { LateText.isCancelled($0, in: before) }
     live.window.voidFlights(alreadyAnswered: 0)
     let actions = received(touched, part.prefix, live, at: context, store: store)
     guard repairs != replica.record.repairs else { return actions }

@@ -59,6 +59,11 @@ struct ExecutionMachine: Sendable {
     executor?.sessions[session]?.lease.token
   }
 
+  /// Whether a user stopped the agent that works for a session here.
+  func isStopped(_ session: SessionID, in workspace: Workspace) -> Bool {
+    executor?.isStopped(session, in: workspace) == true
+  }
+
   /// Lets the executor decide, by the best known time, and performs its actions, until it has no
   /// more.
   mutating func decide(

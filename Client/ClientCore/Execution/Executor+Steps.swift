@@ -48,6 +48,7 @@ extension Executor {
   /// requires it. Until the attempt has ended or was taken over, no other device gets the session.
   private func reasonToStop(_ session: SessionID, in workspace: Workspace) -> StopReason? {
     if isDeleted(session, in: workspace) { return .deleted }
+    if isStopped(session, in: workspace) { return .person }
     switch sessions[session]?.lease {
     case .some(.none): return .fenced
     case .lapsed: return workspace.session(session)?.onLostServer == .stop ? .serverLost : nil

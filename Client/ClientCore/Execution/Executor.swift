@@ -341,6 +341,13 @@ package struct Executor: Sendable {
     return [.perform(.reportRun(attempt.message, run), then: [])]
   }
 
+  /// Whether a user stopped the agent that works for a session here. The queues say so before the authority does.
+  func isStopped(_ session: SessionID, in workspace: Workspace) -> Bool {
+    guard let work = sessions[session]?.work, let order = work.order else { return false }
+    return work.stopReason == .person
+      || Withdrawal.stops(order.attempt, at: order.message, in: workspace)
+  }
+
   // MARK: - Helpers of the steps
 
   mutating func ask(

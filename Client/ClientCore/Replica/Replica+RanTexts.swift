@@ -65,3 +65,27 @@ extension Replica {
     late += LateText.saved(on: record.device, in: workspace).filter { !known.contains($0) }
   }
 }
+
+extension ConnectionMachine {
+  /// Notes which cancels of this device's user came too late: what the outbox holds of them reached the server
+  /// after the report that an agent had started. Where the server knew of the start, it said so.
+  ///
+  /// - Parameter wasCancelled: whether a message was cancelled here before that report.
+  mutating func noteLateCancels(
+    store: some ReplicaStore, _ wasCancelled: (MessageID) -> Bool
+  ) {
+    let outbox = replica.record.outbox
+    var operations: [Operation] = []
+    var last: Int64 = 0
+    // A notice is no reason to fail: it is left out if the log cannot be read.
+    while !outbox.isEmpty,
+      let page = try? store.entries(in: outbox.ranges, after: last, countMax: 1_000),
+      let end = page.last
+    {
+      operations += page.flatMap(\.operations).filter { outbox.contains($0.id) }
+      last = end.id
+    }
+    let late = LateText.cancels(among: operations, in: replica.workspace)
+    replica.late += late.filter { wasCancelled($0.message) }
+  }
+}

@@ -24,7 +24,8 @@ extension TaskMachine {
     }
     let task = connection.replica.workspace.task(of: answer.session)
     guard let request = task?.request(answer.request), answer.verdict.answers(request),
-      answer.verdict != .allowed || answer.digest == request.digest
+      answer.verdict != .allowed || answer.digest == request.digest,
+      !Withdrawal.stopsAgent(of: answer.session, in: connection.replica.workspace)
     else {
       return (knownEnding(of: answer.request, task), [])
     }

@@ -126,8 +126,10 @@ extension TaskMachine {
     guard connection.replica.workspace.session(ask.session) != nil else {
       throw .queue(.sessionNotFound(id: ask.session.rawValue))
     }
-    // Another device reports for the session's agent: this one asks at its own prompt.
-    guard mayReport(ask.session, connection) else {
+    // Another device reports for the session's agent, which asks at its own prompt; or somebody stopped the agent.
+    guard mayReport(ask.session, connection),
+      !execution.isStopped(ask.session, in: connection.replica.workspace)
+    else {
       return [.decided(ask.id, AskAnswer(ending: .withdrawn))]
     }
     let actions = pendingAsks.raised(ask, now: context.now, wall: connection.time(at: context))
@@ -146,27 +148,12 @@ extension TaskMachine {
       store: store)
   }
 
-  /// The program starts to run agents: unfinished work of an earlier run does not continue.
-  mutating func recovered(
-    with execution: ExecutionMachine, over connection: inout ConnectionMachine,
-    at context: EventContext, store: some ReplicaStore
-  ) -> [Action] {
-    connection.replica.workspace.sessionsUnderWay().flatMap { session -> [Action] in
-      guard mayReport(session, connection), isOwn(session, connection) else { return [] }
-      let request = connection.replica.workspace.keptTask(of: session)?.state.status.request
-      return report(
-        .error(message: "The host stopped while the agent worked; it may have continued."),
-        of: session, outcome: request.flatMap { AskOutcome(request: $0.id, ending: .withdrawn) },
-        with: execution, over: &connection, at: context, store: store)
-    }
-  }
-
   /// The consequences of an event for tasks. Call it after every event.
   mutating func following(
     with execution: ExecutionMachine, over connection: inout ConnectionMachine,
     at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
-    var actions: [Action] = []
+    var actions = withdrawStopped(with: execution, over: &connection, at: context, store: store)
     if let id = connection.ready {
       if asked != id {
         asked = id
@@ -255,7 +242,7 @@ extension TaskMachine {
 
   /// Whether this device reports for a session's agent, or reports the end of its own work after
   /// the session was deleted.
-  private func mayReport(_ session: SessionID, _ connection: ConnectionMachine) -> Bool {
+  func mayReport(_ session: SessionID, _ connection: ConnectionMachine) -> Bool {
     guard let host = connection.replica.workspace.keptHost(of: session) else { return false }
     return host == nil || host == connection.replica.record.device
   }
@@ -265,11 +252,11 @@ extension TaskMachine {
   }
 
   /// Whether this device wrote the task last.
-  private func isOwn(_ session: SessionID, _ connection: ConnectionMachine) -> Bool {
+  func isOwn(_ session: SessionID, _ connection: ConnectionMachine) -> Bool {
     connection.replica.workspace.taskDevice(of: session) == connection.replica.record.device
   }
 
-  private mutating func carryOut(
+  mutating func carryOut(
     _ orders: [PendingAsks.Action], with execution: ExecutionMachine,
     over connection: inout ConnectionMachine,
     at context: EventContext, store: some ReplicaStore
@@ -458,7 +445,7 @@ extension TaskMachine {
   }
 
   /// Writes a status, and the ones that lead to it.
-  private mutating func report(
+  mutating func report(
     _ status: TaskStatus, of session: SessionID, todo: TodoProgress? = nil,
     outcome: AskOutcome? = nil, also: [TaskRequest] = [], more: Int = 0,
     with execution: ExecutionMachine,

@@ -59,28 +59,37 @@ extension TaskMachine {
     }
   }
 
-  /// Records that texts of this device's user were too late for an agent. Only this user needs to
-  /// learn that, so nothing is sent.
+  /// Records that texts or cancels of this device's user were too late for an agent. Only this user
+  /// needs to learn that, so nothing is sent.
   mutating func noteLate(
     _ texts: [LateText], _ connection: ConnectionMachine, at context: EventContext
   ) {
     for late in texts {
       let subject = RequestID(high: late.message.high, low: ~late.message.low)
-      let id = late.message.description.prefix(8)
-      let body =
-        "The agent of message \(id) had started with the earlier text; the message shows both."
-        + (late.text.map { "\n\($0)" } ?? "")
+      let words = late.words + (late.text.map { "\n\($0)" } ?? "")
       note(
         InboxNotification(
           position: 0, name: late.edition.naming(subject, at: 1), category: .messageMerged,
           isMissed: false, session: late.session, milliseconds: connection.time(at: context),
-          title: "Edit Came Too Late",
-          body: body.cut(toUTF8Bytes: WireLimits.notificationBodyBytesMax)))
+          title: late.stopCommand == nil ? "Edit Came Too Late" : "Cancel Came Too Late",
+          body: words.cut(toUTF8Bytes: WireLimits.notificationBodyBytesMax)))
     }
   }
 
   private mutating func note(_ notification: InboxNotification) {
     news.append(notification)
     news = Array(news.suffix(TaskMachine.newsMax))
+  }
+}
+
+extension LateText {
+  /// What happened, and the command that goes on from there.
+  fileprivate var words: String {
+    let id = message.description.prefix(8)
+    if let stopCommand {
+      return "The agent of message \(id) had started, and works on. To stop it: \(stopCommand)"
+    }
+    return "The agent of message \(id) had started with the earlier text. "
+      + "To see both: \(showCommand)"
   }
 }

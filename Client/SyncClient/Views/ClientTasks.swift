@@ -99,9 +99,13 @@ public struct ClientTasks: Sendable {
   public func all() -> [TaskState] { client.workspace().sessions().compactMap(\.task) }
 
   /// The requests that can still be answered, by session and in the order they were raised.
-  /// Answered ones are left out, even if their host has not reported that yet.
+  /// Answered ones, and those of agents that a user stopped, are left out, even if their host has not reported that
+  /// yet.
   public func awaitedRequests() async -> [AwaitedRequest] {
-    let asked = client.workspace().sessions().compactMap(\.task).flatMap { task in
+    let workspace = client.workspace()
+    let tasks = workspace.sessions().compactMap(\.task)
+    let open = tasks.filter { !Withdrawal.stopsAgent(of: $0.sessionId, in: workspace) }
+    let asked = open.flatMap { task in
       task.requests.filter { !isAskedAtHost($0) }
         .map { AwaitedRequest(session: task.sessionId, request: $0) }
     }

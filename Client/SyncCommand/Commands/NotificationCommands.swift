@@ -6,7 +6,7 @@ import QueueModel
 struct NotificationCommands: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "notifications",
-    abstract: "Show approvals, questions, finished tasks, ready threads and merged messages.",
+    abstract: "Show approvals, questions, finished tasks, ready threads, merges and late edits.",
     discussion: """
       EXAMPLES
         cospool notifications list

@@ -73,7 +73,8 @@ extension QueueCommands {
         source = "the merged text"
         return shown.content
       }
-      let number = try number(of: versions)
+      let number = try number(
+        of: versions, takesMerged: !shown.content.allSatisfy(\.isWhitespace))
       let version = versions[number - 1]
       guard let text = version.text else {
         throw QueueError.versionTooLong(
@@ -84,11 +85,12 @@ extension QueueCommands {
     }
 
     /// From 1.
-    private func number(of versions: [EditionAnswer]) throws -> Int {
+    private func number(of versions: [EditionAnswer], takesMerged: Bool) throws -> Int {
       let wanted = take ?? ""
       if let number = Int(wanted) {
         guard number > 0, versions.indices.contains(number - 1) else {
-          throw QueueError.versionNotFound(number: number, count: versions.count)
+          throw QueueError.versionNotFound(
+            number: number, count: versions.count, takesMerged: takesMerged)
         }
         return number
       }

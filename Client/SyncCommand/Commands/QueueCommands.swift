@@ -159,9 +159,9 @@ struct QueueCommands: ParsableCommand {
     /// The warning about an edit that may not count.
     static func unconfirmed(_ receipt: ReceiptAnswer) -> String? {
       guard receipt.unconfirmed == true else { return nil }
-      return "cospool: not confirmed: the server did not say. The edit counts unless the agent "
+      return "cospool: not confirmed: the server did not answer. The edit counts unless the agent "
         + "started with the old text meanwhile. If another device cancelled the message meanwhile, "
-        + "cospool queue list --cancelled shows it with your text."
+        + "it is in cospool queue list --cancelled, with your text."
     }
   }
 

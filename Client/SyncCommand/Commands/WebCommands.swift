@@ -140,6 +140,7 @@ struct WebCommands: ParsableCommand {
 
   struct Rename: DaemonCommand {
     static let configuration = CommandConfiguration(
+      commandName: "rename",
       abstract: "Rename a browser.",
       discussion: """
         EXAMPLES

@@ -56,7 +56,7 @@ extension CommandAuthor {
   }
 
   /// Withdraws a message and says that its agent is to stop, unless this attempt at it has ended or a later one
-  /// has begun.
+  /// has begun. If the message was cancelled as the attempt began, only the stop is written.
   mutating func stop(
     _ attempt: UInt16, at id: MessageID
   ) throws(QueueError) -> CommandOutcome.Notice {
@@ -64,16 +64,17 @@ extension CommandAuthor {
       throw .messageNotFound(id: id.description)
     }
     let run = message.element.runState.run
-    let isOver = run.map {
-      $0.attempt > attempt || $0.attempt == attempt && !$0.phase.isInFlight
-    }
-    guard message.element.has(.live), isOver != true,
+    let isInFlight = run?.attempt == attempt && run?.phase.isInFlight == true
+    let isOver = run.map { $0.attempt >= attempt } == true && !isInFlight
+    let isLive = message.element.has(.live)
+    let isKnown = message.element.registers[.stopped]?.value == .number(UInt64(attempt))
+    guard isLive ? !isOver : isInFlight && !isKnown,
       let reference = message.element.references.first
     else { return .unchanged }
     emit(
       .setRegister(
         element: reference, field: .stopped, value: .number(UInt64(attempt)), stamp: stamp))
-    withdraw(id)
+    if isLive { withdraw(id) }
     return .done
   }
 

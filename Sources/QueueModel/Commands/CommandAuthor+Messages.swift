@@ -107,6 +107,7 @@ extension CommandAuthor {
     else {
       throw .messageNotFound(id: id.description)
     }
+    if ShownMessage(message).withdrawal == .stopped { try checkIdle(id) }
     guard !workspace.isWaiting(message) else { throw .messageNotCancelled(id: id.description) }
     let state = message.element.runState
     guard state.run?.phase != .succeeded else { throw .messageFinished(id: id.description) }

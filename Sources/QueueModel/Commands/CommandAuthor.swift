@@ -149,9 +149,11 @@ extension CommandAuthor {
 
   /// Refuses a message that the agent has already.
   func checkIdle(_ id: MessageID) throws(QueueError) {
-    guard workspace.messageStates[id]?.element.runState.isInFlight != true else {
-      throw .alreadyStarted(id: id.description)
+    guard let message = workspace.messageStates[id], message.element.runState.isInFlight else {
+      return
     }
+    throw .alreadyStarted(
+      id: id.description, isStopping: ShownMessage(message).withdrawal == .stopped)
   }
 
   func existingSession(_ id: SessionID) throws(QueueError) -> SessionState {

@@ -36,8 +36,9 @@ public enum QueueError: Error, Hashable, Sendable {
   case messageNotCancelled(id: String)
   /// The message ended so long ago that its content is gone.
   case messageForgotten(id: String)
-  /// The agent has the message already, so it can no longer be changed or cancelled.
-  case alreadyStarted(id: String)
+  /// The agent has the message already, so it can no longer be changed or cancelled. `isStopping`: a
+  /// user stopped the agent, so the message cannot be restored yet.
+  case alreadyStarted(id: String, isStopping: Bool = false)
   /// The message was done already.
   case messageFinished(id: String)
   /// The latest attempt at the message did not fail, so there is nothing to retry or skip.
@@ -46,8 +47,8 @@ public enum QueueError: Error, Hashable, Sendable {
   case timePassed
   /// The message's text was not merged, or a user has checked it, so there is nothing to choose.
   case messageNotMerged(id: String)
-  /// A merged message has no version of this number.
-  case versionNotFound(number: Int, count: Int)
+  /// A merged message has no version of this number; `takesMerged`: whether the merged text can be chosen.
+  case versionNotFound(number: Int, count: Int, takesMerged: Bool = true)
   /// A version of a merged message is too long to be kept, so it cannot be chosen.
   case versionTooLong(number: Int, bytes: Int, id: String)
   /// Nothing is left of a merged text, so it cannot be chosen.
@@ -164,7 +165,9 @@ extension QueueError: CustomStringConvertible {
     case .messageForgotten(let id):
       "Message \(id) was deleted, because it ended longer ago than `retention`. Send its "
         + "text again."
-    case .alreadyStarted(let id):
+    case .alreadyStarted(let id, true):
+      "Message \(id) is stopping. Restore it when it has stopped."
+    case .alreadyStarted(let id, false):
       "Message \(id) has already started. Wait for it to end, or stop the session's agent."
     case .messageFinished(let id):
       "Message \(id) is already done. To run it again, send its text again."
@@ -174,8 +177,8 @@ extension QueueError: CustomStringConvertible {
       "This time has passed, so nothing was changed. Give a later one, or leave it out to start at once."
     case .messageNotMerged(let id):
       "Message \(id) has only one text, so there is nothing to choose. Show the message to see it."
-    case .versionNotFound(let number, let count):
-      "There is no version \(number): choose 1 to \(count), or merged."
+    case .versionNotFound(let number, let count, let takesMerged):
+      "There is no version \(number): choose 1 to \(count)\(takesMerged ? ", or merged" : "")."
     case .versionTooLong(let number, let bytes, let id):
       "Version \(number) of message \(id) has \(bytes) bytes, and versions of more than "
         + "\(Limits.editionBytesMax) bytes are not kept. Choose merged, or edit the message."

@@ -129,6 +129,8 @@ public struct MessageVersion: Hashable, Sendable {
   public var device: String?
   /// When it was saved, by the clock of that device, in milliseconds since 1970.
   public var savedAt: Int64
+  /// The attempt whose agent got this text; nil if a user saved it.
+  public var attempt: UInt16?
   /// The digest of a text that is not kept, to recognize it.
   var digest: UInt64 = 0
   /// The operation that added its edition. Comparisons ignore it, because an undo that restores a
@@ -186,7 +188,9 @@ extension MessageView {
     }
     let versions = versions.filter { base?.editions.contains($0.id) ?? true }
     guard versions.indices.contains(number - 1) else {
-      throw .versionNotFound(number: number, count: versions.count)
+      throw .versionNotFound(
+        number: number, count: versions.count,
+        takesMerged: !content.trimmedOfWhitespace().isEmpty)
     }
     let version = versions[number - 1]
     guard let text = version.text else {
@@ -294,6 +298,7 @@ extension [WorkspaceImage.Tag] {
           text: nil, bytes: 0, device: edition.author ?? device(id.replica)?.name,
           savedAt: edition.milliseconds)
         version.id = id
+        version.attempt = edition.attempt
         return version.holding(edition.text)
       }
   }

@@ -8,17 +8,25 @@ extension Workspace {
   package func waitsForChoice(_ id: MessageID) -> Bool { ShownMessage.waits(id, in: self) }
 }
 
-/// A text that a device's user saved for a message whose agent had started with another one.
+/// A text that a device's user saved for a message whose agent had started with another one, or that its user
+/// cancelled after its agent had started.
 package struct LateText: Hashable, Sendable {
   package var message: MessageID
   package var session: SessionID
-  /// Its edition.
+  /// Its edition, or the cancel.
   package var edition: OperationID
   /// nil if it is not kept whole.
   package var text: String?
+  /// Of a cancel: the command that stops the agent.
+  package var stopCommand: String?
 }
 
 extension LateText {
+  /// The command that shows the message with its texts.
+  package var showCommand: String {
+    ShellLine.line("queue show", [String(message.description.prefix(8))])
+  }
+
   /// The texts that a device's user saved too late.
   ///
   /// - Parameter ids: where to look; nil for everywhere.
@@ -42,6 +50,43 @@ extension LateText {
           message: message.id, session: message.session, edition: tag.id, text: edition.wholeText)
       }
     }
+  }
+
+  /// The cancels of a device's user that came too late, one for each message.
+  ///
+  /// - Parameter operations: what the server did not have yet as the agents started.
+  package static func cancels(
+    among operations: [Operation], in workspace: Workspace
+  ) -> [LateText] {
+    var found: [MessageID: LateText] = [:]
+    for operation in operations {
+      guard case .clearTags(_, .live, _) = operation.body,
+        let id = operation.message(in: workspace), let message = workspace.shownMessage(id),
+        message.withdrawal == .cancelled
+      else { continue }
+      found[id] = LateText(
+        message: id, session: message.session, edition: operation.id, text: message.text(),
+        stopCommand: ShellLine.session("queue stop", message.session))
+    }
+    return found.values.sorted { $0.message < $1.message }
+  }
+
+  /// The cancelled messages whose agents operations may report as started.
+  package static func cancelled(
+    reportedBy operations: [Operation], in workspace: Workspace
+  ) -> Set<MessageID> {
+    Set(
+      operations.compactMap { operation in
+        guard case .setRegister(_, .run, _, _) = operation.body,
+          let id = operation.message(in: workspace), isCancelled(id, in: workspace)
+        else { return nil }
+        return id
+      })
+  }
+
+  /// Whether a message is in no queue, and no agent is known to work on it.
+  package static func isCancelled(_ id: MessageID, in workspace: Workspace) -> Bool {
+    workspace.shownMessage(id).map { $0.liveTags.isEmpty && !$0.hasStarted } ?? false
   }
 
   /// The messages for which operations keep what their agents got.

@@ -87,7 +87,7 @@ extension UndoObstacle: CustomStringConvertible {
         + (command.map { ". Stop it with: \($0)" } ?? ", and an undo does not stop it.")
     case .ended(_, let text, let remedy):
       "An agent has had \"\(text)\", and an undo does not take that back."
-        + (remedy.map { " What does: \($0)" } ?? "")
+        + (remedy.map { " To reverse that: \($0)" } ?? "")
     case .overtaken(let remedy):
       "Something else has changed it since." + (remedy.map { " Reverse it with: \($0)" } ?? "")
     case .needsCommand(let command): "An undo does not take that back. Reverse it with: \(command)"

@@ -69,7 +69,11 @@ extension ShownMessage {
   /// How it was withdrawn while an attempt is in flight; nil if it was not.
   var withdrawal: Withdrawal? {
     guard runState.isInFlight, !has(.live) else { return nil }
-    return register(.stopped) == .number(UInt64(runState.run?.attempt ?? 0)) ? .stopped : .cancelled
+    return isStopped(runState.run?.attempt ?? 0) ? .stopped : .cancelled
+  }
+  /// Whether a user stopped an attempt at it, and it was not restored since.
+  func isStopped(_ attempt: UInt16) -> Bool {
+    !has(.live) && register(.stopped) == .number(UInt64(attempt))
   }
   var priority: Priority { Priority(register(.priority)) }
   var notBefore: Int64? { register(.notBefore)?.milliseconds }
@@ -184,6 +188,20 @@ extension Workspace {
   /// The text of a message, cancelled ones too; nil if it is not known.
   package func text(of id: MessageID) -> String? {
     shownMessage(id)?.text()
+  }
+}
+
+extension Withdrawal {
+  /// Whether a user stopped an attempt at a message, and it was not restored since.
+  package static func stops(
+    _ attempt: UInt16, at id: MessageID, in workspace: Workspace
+  ) -> Bool {
+    workspace.shownMessage(id)?.isStopped(attempt) == true
+  }
+
+  /// Whether a user stopped the agent that works on a message of a session.
+  package static func stopsAgent(of session: SessionID, in workspace: Workspace) -> Bool {
+    workspace.triedMessages(of: session).contains { $0.withdrawal == .stopped }
   }
 }
 
