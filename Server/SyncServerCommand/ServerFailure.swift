@@ -20,7 +20,7 @@ struct ServerFailure: Encodable {
 
   init(_ error: any Error) {
     switch error {
-    case let fault as ArgumentFault:
+    case let fault as ArgumentFault where Self.unknownCommand == nil:
       (code, message, exitCode) = ("usage", fault.message, ExitStatus.usage)
       text = fault.text
     case let error as SyncServerError:
@@ -29,7 +29,7 @@ struct ServerFailure: Encodable {
       text = "cospool-server: \(ShownName.lines(error.message))"
     default:
       let status = CospoolServer.exitCode(for: error)
-      let isUsage = status == .validationFailure
+      let isUsage = status == .validationFailure || error is ArgumentFault
       let unknown = isUsage ? Self.unknownCommand : nil
       message = unknown ?? CospoolServer.message(for: error)
       text =

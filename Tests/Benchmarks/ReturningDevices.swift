@@ -18,7 +18,7 @@ struct ReturningDevices {
       defer { device.stop() }
       let answer = try DaemonProcess.output(
         "cospool-server",
-        ["pair", "--workspace", "workspace \(number)", "--new", "--json", "--data", data])
+        ["pair", "--workspace", "workspace \(number)", "--json", "--data", data])
       let grant = try JSONDecoder().decode(Grant.self, from: Data(answer.utf8))
       _ = try DaemonProcess.output(
         "cospool",

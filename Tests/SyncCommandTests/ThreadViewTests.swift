@@ -106,7 +106,8 @@ import Testing
       #expect(await ready(fixture) == ["b", "d"])
       await unlock("a", "c", in: fixture)
       #expect(await ready(fixture) == ["b", "c", "d", "a"])
-      #expect(await fixture.cospool("session", "delete", "c").output == "deleted c")
+      let deleted = await fixture.cospool("session", "delete", "c").output
+      #expect(deleted == "deleted c with 1 message; to bring it back: cospool undo")
       #expect(await ready(fixture) == ["b", "d", "a"])
       #expect(await fixture.cospool("thread", "clear").output == "removed 4 threads")
       #expect(await fixture.cospool("thread", "list").output == "no thread needs you")

@@ -32,21 +32,7 @@ final class CommandChecker: SimulationChecker {
   ) -> String? {
     switch command {
     case .send(let send):
-      guard case .queued(let id, let position, let count, _) = outcome.notice else { return nil }
-      let queue = (try? workspace.messageQueue(send.session))?.messages ?? []
-      guard let place = queue.firstIndex(where: { $0.id == id }) else {
-        // The message was moved elsewhere and sent again: it keeps its place.
-        return outcome.operations.isEmpty ? nil : "is not in the queue"
-      }
-      // The disk may take the end of an attempt now that it refused before.
-      let former = (try? before.messageQueue(send.session))?.messages ?? []
-      let ended = former.filter { old in
-        old.status == .running && !queue.contains { $0.id == old.id }
-      }.count
-      // Behind a message for later, it starts at once, and stands in front.
-      let isAtItsPlace = place + 1 + ended == position || queue[place].status == .running
-      return isAtItsPlace && queue.count + ended == count
-        ? nil : "reports \(position) of \(count), but is \(place + 1) of \(queue.count)"
+      return checkSend(to: send.session, outcome, from: before, to: workspace)
     case .move(let messages, let target):
       return checkMove(messages, to: target, outcome.notice, from: before, to: workspace)
     case .moveThreads(let sessions, let target):
@@ -98,6 +84,27 @@ final class CommandChecker: SimulationChecker {
     default:
       return nil
     }
+  }
+
+  private func checkSend(
+    to session: SessionID, _ outcome: CommandOutcome, from before: Workspace,
+    to workspace: Workspace
+  ) -> String? {
+    guard case .queued(let id, let position, let count, _) = outcome.notice else { return nil }
+    let queue = (try? workspace.messageQueue(session))?.messages ?? []
+    guard let place = queue.firstIndex(where: { $0.id == id }) else {
+      // The message was moved elsewhere and sent again: it keeps its place.
+      return outcome.operations.isEmpty ? nil : "is not in the queue"
+    }
+    // The disk may take the end of an attempt now that it refused before.
+    let former = (try? before.messageQueue(session))?.messages ?? []
+    let ended = former.filter { old in
+      old.status == .running && !queue.contains { $0.id == old.id }
+    }.count
+    // Behind a message for later, it starts at once, and stands in front.
+    let isAtItsPlace = place + 1 + ended == position || queue[place].status == .running
+    return isAtItsPlace && queue.count + ended == count
+      ? nil : "reports \(position) of \(count), but is \(place + 1) of \(queue.count)"
   }
 
   // MARK: - Moves

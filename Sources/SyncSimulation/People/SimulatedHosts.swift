@@ -150,7 +150,7 @@ final class SimulatedHosts: SimulationPart {
     }
   }
 
-  /// Sessions have the device's agent again. A deleted session, which takes no choice, may come back
+  /// Sessions have the device's agent again. A deleted session, which refuses a choice, may come back
   /// later: then its user chooses once more.
   func freeAgents(of device: SimulatedDevice) {
     guard let process = device.process else { return }
