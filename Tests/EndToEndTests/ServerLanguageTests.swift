@@ -59,11 +59,12 @@ extension EndToEnd {
     }
 
     /// A rule that finds nothing holds nothing.
-    @Test func anotherLanguageIsFound() {
-      let wrong: [String: Any] = [
-        "list": [["pairedAt": 1_772_357_400_125, "at": "2026-03-01"]], "workspace": "id",
-        "number": 1_772_357_400_125,
-      ]
+    @Test func anotherLanguageIsFound() throws {
+      let text = #"""
+        {"list": [{"pairedAt": 1772357400125, "at": "2026-03-01"}], "workspace": "id",
+        "number": 1772357400125}
+        """#
+      let wrong = try JSONSerialization.jsonObject(with: Data(text.utf8))
       #expect(Self.faults(of: wrong, at: "wrong").count == 4)
     }
 

@@ -123,7 +123,10 @@ struct ProgramRun: Equatable, Sendable {
     if !isInTime { kill(-pid, SIGKILL) }
     var status: Int32 = 0
     while waitpid(pid, &status, 0) == -1, errno == EINTR {}
+    // As shells count: a signal's number above 128.
+    let signal = status & 0x7F
+    let code = signal == 0 ? (status >> 8) & 0xFF : 128 + signal
     return ProgramRun(
-      status: isInTime ? status : nil, output: String(decoding: bytes, as: UTF8.self))
+      status: isInTime ? code : nil, output: String(decoding: bytes, as: UTF8.self))
   }
 }

@@ -8,7 +8,7 @@ extension CommandAuthor {
   mutating func insertText(
     _ text: String, at offset: Int, of id: MessageID
   ) throws(QueueError) -> CommandOutcome.Notice {
-    let hasSeveralEditions = hasSeveralEditions(id)
+    let hasSeveralEditions = workspace.messageStates[id]?.hasSeveralEditions == true
     let isSettled =
       hasSeveralEditions ? try settleTyped(in: id, replacing: offset..<offset, by: text) : false
     guard let insertion = try insertion(of: text, at: offset, into: id) else { return .unchanged }
@@ -50,7 +50,7 @@ extension CommandAuthor {
   mutating func deleteText(
     _ range: Range<Int>, of id: MessageID
   ) throws(QueueError) -> CommandOutcome.Notice {
-    let hasSeveralEditions = hasSeveralEditions(id)
+    let hasSeveralEditions = workspace.messageStates[id]?.hasSeveralEditions == true
     let isSettled = hasSeveralEditions ? try settleTyped(in: id, replacing: range, by: "") : false
     let deletions = try deletions(of: range, from: id)
     if !isSettled, let content = deletions.first?.message,
@@ -77,11 +77,6 @@ extension CommandAuthor {
         message: addition, first: OperationID(replica: part.replica, seq: part.first),
         count: part.count)
     }
-  }
-
-  /// Whether more than one saved text is live. A single one needs no settling.
-  private func hasSeveralEditions(_ id: MessageID) -> Bool {
-    workspace.messageStates[id]?.element.tags[.edition]?.tags.count ?? 0 >= 2
   }
 
   /// Makes the letters match the visible text before places are counted. An invalid offset is
@@ -123,4 +118,9 @@ extension CommandAuthor {
     }
     return (primary.id, primary.content)
   }
+}
+
+extension MessageState {
+  /// Whether more than one saved text is live. A single one needs no settling.
+  fileprivate var hasSeveralEditions: Bool { (element.tags[.edition]?.tags.count ?? 0) >= 2 }
 }

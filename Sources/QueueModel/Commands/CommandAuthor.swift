@@ -141,9 +141,7 @@ extension CommandAuthor {
   /// The message, if it is in its queue and the agent does not have it.
   func idleMessage(_ id: MessageID) throws(QueueError) -> MessageState {
     let message = try waitingMessage(id)
-    guard !message.element.standing.isInFlight else {
-      throw .alreadyStarted(id: id.description)
-    }
+    try checkIdle(id)
     return message
   }
 

@@ -67,7 +67,8 @@ extension Workspace {
     let merged = command.mergedMessage(in: self)
     var (outcome, steps) = try performRecording(command, in: context)
     guard !outcome.operations.isEmpty else { return (outcome, changes) }
-    var entry = UndoEntry(label: labelled(label), milliseconds: context.stamp.milliseconds)
+    var entry = UndoEntry(
+      label: label.completed(in: self), milliseconds: context.stamp.milliseconds)
     if let merged, shownMessage(merged)?.isMerged == false { entry.label.kind = .chosen }
     entry.steps = steps
     entry.typing = typing
@@ -103,13 +104,15 @@ extension Workspace {
     context.apart = apart
     return context
   }
+}
 
+extension UndoLabel {
   /// The label, completed by the session and the beginning of its message's text.
-  private func labelled(_ label: UndoLabel) -> UndoLabel {
-    var label = label
-    if let message = label.message.flatMap({ messageStates[$0] }) {
-      label.session = label.session ?? message.session
-      label.text = label.text ?? message.beginning
+  fileprivate func completed(in workspace: Workspace) -> UndoLabel {
+    var label = self
+    if let message = message.flatMap({ workspace.messageStates[$0] }) {
+      label.session = session ?? message.session
+      label.text = text ?? message.beginning
     }
     return label
   }
