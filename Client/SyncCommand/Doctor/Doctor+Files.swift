@@ -129,8 +129,7 @@ extension Doctor {
         fix: "Check all of it, without a time limit: cospoold "
           + "--check-store\(context.quotedDataOption)")
     }
-    // In the form of `wait(2)`, for a program that ended by itself.
-    switch (status >> 8) & 0xFF {
+    switch status {
     case ExitStatus.corrupt:
       return .error(
         "store", "\(path) is damaged",
