@@ -37,6 +37,9 @@ extension EndToEnd {
 
     private func play(_ steps: [Step]) async throws {
       try await TestBed.run { bed in
+        // The project that the documents send prompts for.
+        try FileManager.default.createDirectory(
+          atPath: bed.path("shop"), withIntermediateDirectories: true)
         let server = try await bed.server()
         let laptop = try await bed.device("laptop", of: server)
         let desk = try await bed.device("desk", of: server)

@@ -174,7 +174,7 @@ extension EndToEnd {
         for options in [
           ["--host", "0.0.0.0"], ["--port", "70000"], ["--unknown"], ["--data", "/x"], ["a\nb"],
           ["--url", "cospool.example.org"], ["--url", "wss://a b"],
-          ["--url", "wss://a/b"], ["--url", "wss://me:password@a"],
+          ["--url", "wss://a/b?c"], ["--url", "wss://me:password@a"],
           ["--url", "wss://a:99999"], ["--url", "wss://a;b"], ["--url", "wss://a'b"],
           ["--url", "wss://a%20b"],
         ] {
