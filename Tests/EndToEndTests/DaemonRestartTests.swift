@@ -47,7 +47,10 @@ extension EndToEnd {
         let words = ["-qefc", "'\(cospool)' send -s s slow --data '\(a.data)'", "/dev/null"]
         let command = try bed.launch(
           "/usr/bin/script", words, name: "terminal", environment: ["TERM": "dumb"])
-        _ = try await command.line(holding: "Waiting for the daemon's answer")
+        // A terminal ends lines with CR LF, which `line(holding:)` does not read.
+        try await bed.eventually("it says that it waits", within: 60) {
+          command.standardOutput.contains("Waiting for the daemon's answer")
+        }
         daemon.send(SIGCONT)
         let output = try await bed.finish(command, words).succeeded()
         #expect(output.standardOutput.contains("queued"), "\(output)")
