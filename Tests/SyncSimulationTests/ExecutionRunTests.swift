@@ -36,7 +36,7 @@ import Testing
   @Test(arguments: Profile.syncing)
   func requestsHaveOneOutcomeAndNoneIsMissed(profile: Profile) {
     var execution = ExecutionReport()
-    for seed in TestSeeds.list(standard: 3) {
+    for seed in TestSeeds.list(standard: 6) {
       let report = Simulation.run(
         seed: seed, profile: profile, runsAgents: true, raisesRequests: true, items: 8)
       #expect(
