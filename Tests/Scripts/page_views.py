@@ -22,7 +22,7 @@ def check_activity(browser, fixture, figures):
         page = browser.page()
         page.wait_for_timeout(1500)
         page.get_by_role("link", name="Activity").first.click()
-        shown(page.get_by_role("heading", name="Activity")).to_be_visible()
+        shown(page.get_by_role("heading", name="Activity", exact=True)).to_be_visible()
         days = page.locator(".chart").first.locator(".day")
         shown(days).to_have_count(14)
         expect(days.last.locator("i.runs").count() == 1 and days.last.locator("i.failures").count() == 1, "today's bars are missing")
