@@ -158,10 +158,7 @@ final class WebKeys: Sendable {
   func setName(_ name: String, of named: String) throws -> Bool {
     try content.withLock { content in
       var browsers = content.browsers
-      guard
-        let index = browsers.firstIndex(where: { $0.id == named })
-          ?? browsers.firstIndex(where: { $0.name == named })
-      else { return false }
+      guard let index = WebKeys.index(of: named, in: browsers) else { return false }
       let others = browsers.filter { $0.id != browsers[index].id }
       guard !others.contains(where: { $0.name == name || $0.id == name }) else {
         throw APIProblem(
@@ -187,11 +184,8 @@ final class WebKeys: Sendable {
   func revoke(_ named: String) throws -> (browsers: [String], codes: [Code]) {
     try content.withLock { content in
       let browsers = content.browsers
-      guard
-        let first = browsers.first(where: { $0.id == named })
-          ?? browsers.first(where: { $0.name == named })
-      else { return ([], []) }
-      var ids = [first.id]
+      guard let index = WebKeys.index(of: named, in: browsers) else { return ([], []) }
+      var ids = [browsers[index].id]
       // The list also includes the browsers that its later members added.
       var asked = 0
       while asked < ids.count {
@@ -205,6 +199,11 @@ final class WebKeys: Sendable {
       content.tickets.removeAll { ticket in ticket.by.map { ids.contains($0) } ?? false }
       return (ids, browsers.filter { ids.contains($0.id) }.flatMap { $0.codes ?? [] })
     }
+  }
+
+  /// A browser by its id, or else by its name; nil if there is none.
+  private static func index(of named: String, in browsers: [Browser]) -> Int? {
+    browsers.firstIndex { $0.id == named } ?? browsers.firstIndex { $0.name == named }
   }
 
   private func write(_ browsers: [Browser]) throws {
