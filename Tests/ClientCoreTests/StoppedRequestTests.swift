@@ -84,7 +84,7 @@ struct StoppedRequestTests {
       fleet.devices[Self.host].decisions.map(\.decision.ending) == [.withdrawn, .withdrawn])
   }
 
-  /// The server knows of the stop, and the host does not yet: a no for whoever allows.
+  /// The server knows of the stop before the host does, and refuses a user who allows the request.
   @Test func whoAllowsWhileTheHostIsAwayIsRefused() throws {
     var fleet = try Self.fleet()
     fleet.losses[Self.host] = .sent

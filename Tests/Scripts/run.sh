@@ -34,7 +34,7 @@ cospool sync wait --timeout 30 >/dev/null
 cat <<TEXT
 
 Cospool runs: a server on $url and one paired daemon.
-The data stay in $data; the logs are $data/server.log and $data/daemon.log.
+The data stays in $data; the logs are $data/server.log and $data/daemon.log.
 
 Try this in another terminal, in this directory:
 

@@ -89,8 +89,8 @@ import Testing
     #expect(Set(Simulation.replay(run).violations.map(\.checker)) == ["undo"])
   }
 
-  /// An edit and its undo come to the server together: the message waits for nobody's choice, and
-  /// starts in its turn with the text of the other device.
+  /// An edit and its undo reach the server together: the message needs no choice, and starts in its
+  /// turn with the text of the other device.
   @Test func anEditThatNobodyHadAndItsUndoChangeNothing() {
     func edit(_ device: Int, _ text: String) -> Step {
       perform(device, .edit(.numbered(1), content: text, base: nil), after: 2_000)

@@ -83,8 +83,8 @@ extension UndoValue {
   /// The inverse of a change of editions: the names of those that it added, and the notes of those
   /// that it cleared.
   ///
-  /// - Parameter workspace: knows the devices that made them; whoever adds them again names these
-  ///   devices.
+  /// - Parameter workspace: knows the devices that made them. A device that adds them again names
+  ///   these devices.
   init?(
     ofEditions before: [WorkspaceImage.Tag], _ after: [WorkspaceImage.Tag],
     in workspace: Workspace

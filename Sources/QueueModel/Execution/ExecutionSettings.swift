@@ -14,7 +14,7 @@ public struct ExecutionSettings: Hashable, Sendable {
   /// Whether sessions without an agent of their own are `gated`.
   public var isGated: Bool
   /// Whether a session starts only if a user at this device allows it. Otherwise all sessions start
-  /// whose host this device is, whoever chose it.
+  /// whose host this device is, even if another device chose it.
   public var needsConsent: Bool
   /// Whether a session without consent asks for it, on all devices, when one of its messages would
   /// start.
