@@ -14,18 +14,11 @@ package struct Timestamp: Hashable, Sendable, Comparable {
 
 extension Timestamp: Codable {
   package init(from decoder: any Decoder) throws {
-    let container = try decoder.singleValueContainer()
-    let text = try container.decode(String.self)
-    guard let milliseconds = ISOTime.milliseconds(of: text) else {
-      throw DecodingError.dataCorruptedError(
-        in: container, debugDescription: "\(text) is not a time as 2026-03-01T09:30:00.125Z")
-    }
-    self.init(milliseconds)
+    self.init(try ISOTime.decode(from: decoder))
   }
 
   package func encode(to encoder: any Encoder) throws {
-    var container = encoder.singleValueContainer()
-    try container.encode(ISOTime.text(milliseconds: milliseconds))
+    try ISOTime.encode(milliseconds, to: encoder)
   }
 }
 

@@ -101,3 +101,29 @@ package enum ISOTime {
     return (value < 0 ? "-" : "") + zeros + digits
   }
 }
+
+// MARK: - In JSON and other encodings
+
+extension ISOTime {
+  /// Decodes a time as `text(milliseconds:)` writes it.
+  ///
+  /// - Returns: milliseconds since 1970.
+  /// - Throws: `DecodingError` if there is no such text.
+  package static func decode(from decoder: any Decoder) throws -> Int64 {
+    let container = try decoder.singleValueContainer()
+    let text = try container.decode(String.self)
+    guard let milliseconds = milliseconds(of: text) else {
+      throw DecodingError.dataCorruptedError(
+        in: container, debugDescription: "\(text) is not a time as 2026-03-01T09:30:00.125Z")
+    }
+    return milliseconds
+  }
+
+  /// Encodes a time as `text(milliseconds:)` writes it.
+  ///
+  /// - Parameter milliseconds: since 1970.
+  package static func encode(_ milliseconds: Int64, to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(text(milliseconds: milliseconds))
+  }
+}
