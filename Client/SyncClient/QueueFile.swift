@@ -14,7 +14,8 @@ struct QueueFile: Codable {
   /// it is absent or has any other value, they wait.
   var onMerge: String?
 
-  /// A message; `attachments`, `editions` and `later` are this program's additions, which others ignore.
+  /// A message; `attachments`, `editions`, `later` and `needs` are this program's additions, which others
+  /// ignore.
   struct Message: Codable {
     var id: String
     var content: String
@@ -31,6 +32,8 @@ struct QueueFile: Codable {
     var editions: [WorkspaceDocument.Edition]?
     /// The time before which the message is not in line.
     var later: String?
+    /// The messages that have to succeed before the message is in line.
+    var needs: [MessageID]?
 
     func encode(to encoder: any Encoder) throws {
       var container = encoder.container(keyedBy: CodingKeys.self)
@@ -47,6 +50,7 @@ struct QueueFile: Codable {
       try container.encodeIfPresent(attachments, forKey: .attachments)
       try container.encodeIfPresent(editions, forKey: .editions)
       try container.encodeIfPresent(later, forKey: .later)
+      try container.encodeIfPresent(needs, forKey: .needs)
     }
   }
 

@@ -99,7 +99,8 @@ enum QueueText {
     let state = message.status == .queued ? "" : "[\(words(for: message))] "
     let status = state + (message.merged == true ? "[merged] " : "")
     let files = count == 0 ? "" : "(\(ReceiptText.counted(count, "file"))) "
-    return status + later(message, style) + delivery(message) + files + message.content
+    let need = message.waitsFor.map { "[\($0)] " } ?? ""
+    return status + later(message, style) + need + delivery(message) + files + message.content
   }
 
   private static func words(for message: MessageAnswer) -> String {
@@ -155,6 +156,11 @@ enum QueueText {
     {
       fields.append(
         ("waits until", "\(time); to start it now: cospool queue start \(quoted(message))"))
+    }
+    if let need = message.waitsFor {
+      let others = need.trimmingPrefix("waits ")
+      fields.append(
+        ("waits", "\(others); to start it now: cospool queue start \(quoted(message))"))
     }
     if let attempts = message.attempts { fields.append(("attempts", "\(attempts)")) }
     if let error = message.lastError { fields.append(("last error", error)) }

@@ -27,6 +27,17 @@ struct LaterOptions: ParsableArguments {
   }
 }
 
+/// The messages that another one waits for, as a user writes them: ids with commas between them.
+struct NeedNames: ExpressibleByArgument {
+  var names: [String]
+
+  init?(argument: String) {
+    names = argument.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
+      .filter { !$0.isEmpty }
+    if names.isEmpty { return nil }
+  }
+}
+
 /// Times that a user writes.
 enum LaterTime {
   private static let daysMax = 366.0

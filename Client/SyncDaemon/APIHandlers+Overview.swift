@@ -22,10 +22,12 @@ extension APIHandlers {
       }
       var wanted = workspace.sessions().filter { session == nil || $0.id == session }
       if let agent = context.agent { wanted.removeAll { (try? check($0.id, of: agent)) == nil } }
-      return CanonicalJSON.response(
-        QueuesAnswer(
-          queues: try await queues(
-            of: wanted, query.get("state") ?? "waiting", isNamed: session != nil, workspace)))
+      var shown = try await queues(
+        of: wanted, query.get("state") ?? "waiting", isNamed: session != nil, workspace)
+      if readsOwnAlone(context) {
+        for index in shown.indices { shown[index].hideNeeds() }
+      }
+      return CanonicalJSON.response(QueuesAnswer(queues: shown))
     }
   }
 
@@ -137,7 +139,10 @@ extension APIHandlers {
       return (.hostAway, "\(name(of: host)) is not connected")
     }
     let time = [next.notBefore, next.heldUntil, next.later].compactMap(\.self).max() ?? 0
-    guard time > client.time else { return (.waiting, nil) }
+    guard time > client.time else {
+      let need = client.workspace().unmetNeeds(of: next.id).mostPressing
+      return (.waiting, try need.flatMap { try words(for: .needs($0), of: view, sync) })
+    }
     return (.waiting, try words(for: .notBefore(time), of: view, sync))
   }
 
@@ -158,7 +163,7 @@ extension APIHandlers {
   private func nextMessage(of session: SessionID) throws -> MessageView? {
     let workspace = client.workspace()
     let line = QueueLine(of: session, in: workspace, by: client.time)
-    return try (line.first ?? line.nextMessage).map(workspace.message)
+    return try (line.first ?? line.nextMessage ?? line.needy).map(workspace.message)
   }
 
   /// The name of a session on a command line, quoted for a shell.
@@ -174,8 +179,8 @@ extension APIHandlers {
     return try nextMessage(of: session.id).flatMap { first in
       obstacle.words(
         for: quoted(session), message: first, now: client.time, agent: client.settings.agents.kind,
-        awaitsServer: sync.state != .connected && sync.state != .notPaired
-      ) { client.workspace().session($0)?.name ?? $0.rawValue }
+        awaitsServer: sync.state != .connected && sync.state != .notPaired,
+        in: client.workspace())
     }
   }
 }

@@ -48,8 +48,9 @@ extension APIHandlers {
       try await perform(.deleteSession(try session(context)))
     }
     api.get("sessions/:session/queue") { request, context in
-      CanonicalJSON.response(
-        try await shownQueue(try session(context), asked: request.uri.queryParameters))
+      var answer = try await shownQueue(try session(context), asked: request.uri.queryParameters)
+      if readsOwnAlone(context) { answer.hideNeeds() }
+      return CanonicalJSON.response(answer)
     }
     api.get("messages/unsent") { _, _ in
       CanonicalJSON.response(UnsentAnswer(messages: try await unsent()))
@@ -87,6 +88,7 @@ extension APIHandlers {
     for index in answer.messages.indices {
       let id = answer.messages[index].id
       answer.messages[index].delivery = unsent[id]
+      answer.messages[index].noteNeed(in: client.workspace())
       await answer.messages[index].noteAbsence(in: view.session, of: client)
       guard answer.messages[index].merged == true else { continue }
       answer.messages[index].base = try client.contentVersion(of: id).description
@@ -121,7 +123,8 @@ extension APIHandlers {
       priority: try body.priority.map(priority(named:)) ?? .normal, project: body.project,
       requeuesThread: client.settings.queueEnabled)
     command.byAgent = body.byAgent ?? false
-    command.later = try body.later.map(time(named:))
+    command.later = try body.later.map(WaitingHandlers.time(named:))
+    command.needs = try NamedNeeds(body.needs).ids(for: context, self)
     if !files.isEmpty { try client.check(.send(command)) }
     for file in files { try checked(file, context) }
     for file in files { command.attachments.append(try await kept(file, context)) }
@@ -137,9 +140,10 @@ extension APIHandlers {
     }
     let full = WarningEvent(
       session: session, count: count, max: client.settings.maxQueueSize)
+    let vainNeed = context.agent == nil ? client.workspace().vainNeed(of: id) : nil
     var answer = SentAnswer(
       id: id, session: session, status: .queued, position: position, count: count,
-      warning: isWarning ? full.message : refusal)
+      warning: isWarning ? full.message : refusal ?? vainNeed)
     guard let view = client.workspace().session(session),
       let described = try await described([view]).first
     else { return answer }
@@ -154,17 +158,6 @@ extension APIHandlers {
     guard sync.state == .refused || sync.refusalCode == "notAllowed", let reason = sync.lastError
     else { return nil }
     return "Saved on this device only: the server is rejecting its changes (\(reason))."
-  }
-
-  /// A time in a request, in milliseconds since 1970.
-  private func time(named text: String) throws -> Int64 {
-    guard let time = ZonedTime.milliseconds(text) else {
-      throw APIProblem(
-        .unprocessableContent, code: "invalidTime",
-        message: "\"\(text)\" is not an ISO 8601 time: write it as 2026-11-30T02:00:00Z.",
-        exitCode: ExitStatus.usage)
-    }
-    return time
   }
 
   func priority(named name: String) throws -> Priority {
@@ -191,6 +184,7 @@ extension APIHandlers {
       var answer = try snapshot(of: try message(context))
       answer.delivery = try await unsent().first { $0.id == answer.id }?.delivery
       await answer.noteAbsence(in: answer.session, of: client)
+      if readsOwnAlone(context) { answer.hideNeed() }
       var response = CanonicalJSON.response(answer)
       response.headers[.eTag] = answer.base.map { "\"\($0)\"" }
       return response
@@ -208,15 +202,6 @@ extension APIHandlers {
     api.post("messages/:message/retry") { _, context in
       let id = try message(context)
       return try await perform(.retry(id), changing: [id])
-    }
-    api.post("messages/:message/start") { _, context in
-      let id = try message(context)
-      return try await perform(.setNotBefore(id, nil), changing: [id])
-    }
-    api.put("messages/:message/later") { request, context in
-      let body = try await decoded(LaterRequest.self, from: request)
-      let id = try message(context)
-      return try await perform(.setLater(id, try time(named: body.later)), changing: [id])
     }
     api.post("messages/:message/skip") { _, context in
       let id = try message(context)
@@ -270,6 +255,7 @@ extension APIHandlers {
   func snapshot(of id: MessageID) throws -> MessageAnswer {
     var answer = MessageAnswer(try client.workspace().message(id), namesSession: true)
     answer.base = try client.contentVersion(of: id).description
+    answer.noteNeed(in: client.workspace())
     return answer
   }
 

@@ -64,6 +64,7 @@ struct APIHandlers: RouteHandlers {
     InboxHandlers(api: self).addRoutes(to: api)
     addSessionRoutes(to: api)
     addMessageRoutes(to: api)
+    WaitingHandlers(api: self).addRoutes(to: api)
     ThreadHandlers(client: client).addRoutes(to: api)
     HistoryHandlers(client: client, output: output, ends: ends).addRoutes(to: api)
     SettingsHandlers(api: self).addRoutes(to: api)

@@ -168,7 +168,7 @@ struct APIProblem: Error, Equatable {
     case .contentTooLong: .contentTooLarge
     case .blankText, .invalidSessionID, .invalidName, .invalidPosition, .invalidMove,
       .invalidTextRange, .invalidDocument, .invalidAttachment, .versionNotFound, .versionTooLong,
-      .mergedTextBlank, .timePassed:
+      .mergedTextBlank, .timePassed, .needsEachOther:
       .unprocessableContent
     case .persistenceFailed(let fault):
       fault.isDiskFull ? APIProblem.insufficientStorage : .internalServerError

@@ -132,6 +132,9 @@ extension APIHandlers {
     return session == agent.session || policy != .own
   }
 
+  /// Whether the caller is an agent that may not read other sessions.
+  func readsOwnAlone(_ context: Context) -> Bool { context.agent != nil && policy != .any }
+
   /// The error that an agent receives: it names no messages in sessions that the agent may not see.
   fileprivate func shown(_ error: QueueError, to agent: CallingAgent, _ request: Request)
     -> any Error

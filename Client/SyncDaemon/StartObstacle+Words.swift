@@ -12,7 +12,7 @@ extension StartObstacle {
     case .consentMissing: .unconsented
     case .merged: .merged
     case .agentBusy, .agentNotAsking, .draining, .changeIncomplete, .movedWhileRunning,
-      .runsElsewhere, .notBefore, .triesAgain, .unanswered:
+      .runsElsewhere, .notBefore, .needs, .triesAgain, .unanswered:
       .waiting
     }
   }
@@ -30,6 +30,7 @@ extension StartObstacle {
     case .movedWhileRunning: "movedWhileRunning"
     case .runsElsewhere: "runsElsewhere"
     case .notBefore: "notBefore"
+    case .needs: "needs"
     case .triesAgain: "triesAgain"
     case .unanswered: "unanswered"
     }
@@ -43,10 +44,10 @@ extension StartObstacle {
   ///   - now: in milliseconds since 1970.
   ///   - agent: the device's agent.
   ///   - awaitsServer: whether the decision is a server's that cannot be reached now.
-  ///   - name: names another session.
+  ///   - workspace: has the other messages and sessions.
   func words(
     for quoted: String, message: MessageView, now: Int64, agent: AgentKind,
-    awaitsServer: Bool, name: (SessionID) -> String
+    awaitsServer: Bool, in workspace: Workspace
   ) -> String? {
     let id = message.id.description.prefix(8)
     switch self {
@@ -72,7 +73,8 @@ extension StartObstacle {
         "\(id) was edited in two places, and its texts were merged. To see them and choose "
         + "one: cospool queue show \(Shell.quoted(String(id)))"
     case .movedWhileRunning(let other):
-      return "the agent of \(name(other)) still works on \(id), which was moved here"
+      return
+        "the agent of \(workspace.session(other)?.name ?? other.rawValue) still works on \(id), which was moved here"
     case .runsElsewhere:
       return
         "another device may still work on it. To continue without it: cospool session take-over "
@@ -80,6 +82,9 @@ extension StartObstacle {
     case .notBefore(let time):
       if let held = message.heldUntil, held >= time { return "\(id) is on hold while it is edited" }
       return Self.wait(of: message, until: time, now: now)
+    case .needs(let need):
+      let start = "To start it now: cospool queue start \(Shell.quoted(String(id)))"
+      return "\(id) \(need.words(in: workspace)). \(start)"
     case .triesAgain(let time):
       let seconds = max(1, (time - now + 999) / 1_000)
       let reason = message.lastError.map { ": \($0)" } ?? ""
@@ -100,5 +105,30 @@ extension StartObstacle {
     let date = Date(timeIntervalSince1970: Double(now) / 1_000)
     return "\(id) waits until \(LocalTime.words(time, now: date))\(reason)\(end) "
       + "To start it now: cospool queue start \(Shell.quoted(String(id)))"
+  }
+}
+
+extension UnmetNeed {
+  /// That a message waits for this one, and how this one ended without success.
+  func words(in workspace: Workspace) -> String {
+    let short = message.description.prefix(8)
+    guard let need = try? workspace.message(message) else {
+      return "waits for message \(short), which this device does not know"
+    }
+    let line = need.content.split(whereSeparator: \.isNewline).first.map(String.init) ?? ""
+    let text = line.count > 40 ? "\(line.prefix(39))…" : line
+    let place = workspace.session(need.session)?.name ?? need.session.rawValue
+    let name = text.isEmpty ? "message \(short)" : "“\(text)”"
+    return "waits for \(name) in \(place)" + (isPending ? "" : ", which \(ending)")
+  }
+
+  private var ending: String {
+    switch status {
+    case .failed: "failed"
+    case .interrupted: "was interrupted"
+    case .unknown: "has an unknown outcome"
+    case .skipped: "was skipped"
+    default: "was cancelled"
+    }
   }
 }

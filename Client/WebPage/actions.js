@@ -24,10 +24,15 @@ export function waitsUntil({ notBefore, later }) {
   return until > Date.now() ? until : null
 }
 
-/** The message of a queue that starts next: one for later is passed over before its time. */
+/** What a message waits for besides a time, in words; nothing if for no other message. `waitsFor` is null where all have succeeded. */
+export function waitsForOthers({ status, needs, waitsFor }) {
+  return status === 'queued' && needs && waitsFor !== null ? waitsFor ?? 'after another' : null
+}
+
+/** The message of a queue that starts next: one for later is passed over before its time, one after others before these have succeeded. */
 export function nextOf(messages) {
   const waiting = (messages ?? []).filter(({ status }) => status === 'queued')
-  const due = ({ later }) => Math.max(Date.parse(later) || 0, Date.now())
+  const due = (each) => waitsForOthers(each) ? Infinity : Math.max(Date.parse(each.later) || 0, Date.now())
   return waiting.reduce((next, each) => (next && due(next) <= due(each) ? next : each), null)
 }
 
@@ -57,7 +62,7 @@ export function actionsOf(message, { first, last, away } = {}) {
     cancel: waits || stuck ? null : refusal,
     restore: state === 'cancelled' ? null : 'It was not cancelled.',
     retry: stuck ? null : NOT_FAILED,
-    start: waits && !waitsUntil(message) ? 'It waits for no time.' : change,
+    start: waits && !waitsUntil(message) && !waitsForOthers(message) ? 'It waits for nothing.' : change,
     skip: stuck ? null : NOT_FAILED,
     stop: state !== 'running' ? NOT_RUNNING : null,
     takeOver: state !== 'running' ? NOT_RUNNING : away ? null : 'Its device is connected. Stop its agent.',

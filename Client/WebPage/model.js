@@ -50,6 +50,8 @@ export class Model extends EventTarget {
   lifted = new Set()
   /** Whether others may be. */
   liftedStale = true
+  /** How often something happened after which a message may wait for others no longer, which no event of its own tells. */
+  needsAge = 0
   /** The order in which requests came to be shown: none changes places with another. */
   #places = new Map()
   #scheduled = false
@@ -120,6 +122,7 @@ export class Model extends EventTarget {
     }[name]
     if (name === 'settings' || this.unconsented.has(data?.session ?? data?.id)) this.consentsStale = true
     if (['present', 'session', 'messages', 'threads', 'task', 'sync', 'settings'].includes(name)) this.liftedStale = true
+    if (['present', 'messages', 'session', 'sessionDeleted'].includes(name)) this.needsAge += 1
     how?.()
     this.dispatchEvent(new CustomEvent('event', { detail: { name, data } }))
     this.touch()
@@ -170,6 +173,14 @@ export class Model extends EventTarget {
       }
       this.sending.set(id, message)
     }
+    this.touch()
+  }
+
+  /** Takes what the messages of a session wait for. */
+  takeNeeds(session, messages) {
+    const told = new Map(messages.map(({ id, waitsFor }) => [id, waitsFor ?? null]))
+    this.queues.set(session, (this.queues.get(session) ?? []).map((each) =>
+      each.needs && told.has(each.id) && told.get(each.id) !== each.waitsFor ? { ...each, waitsFor: told.get(each.id) } : each))
     this.touch()
   }
 
@@ -414,7 +425,8 @@ function apply(list, step) {
   if (step.change === 'insert') list.splice(step.at, 0, step.item)
   else if (step.change === 'remove') list.splice(step.at, 1)
   else if (step.change === 'move') list.splice(step.at, 0, ...list.splice(step.from, 1))
-  else if (step.change === 'update') list[step.at] = step.item
+  // What it waits for, no event tells: it stays until it is read again.
+  else if (step.change === 'update') list[step.at] = step.item.needs ? { ...step.item, waitsFor: list[step.at].waitsFor } : step.item
 }
 
 /** All that a task waits for and that can be answered, in the order it was asked, each with its place among all. */

@@ -1,6 +1,6 @@
 // One message of a queue.
 
-import { LABELS, WORDS, actionsOf, waitsUntil } from './actions.js'
+import { LABELS, WORDS, actionsOf, waitsForOthers, waitsUntil } from './actions.js'
 import { deliver, discard, failed, filesProblem, model, named, offerUndo, packed, perform, source } from './app.js'
 import { bare, coloured } from './ansi.js'
 import { age, disable, h, refill, say, show, size, text, time, toast } from './dom.js'
@@ -112,7 +112,7 @@ class QueueRow extends HTMLElement {
       place.named ? model.sessions.get(place.session)?.name || place.session : null, state === 'queued' || STUCK.includes(state) && !place.named ? null : WORDS[state],
       withdrawalWords(message, place.away), message.merged ? 'merged, waits for you' : null, message.priority === 'urgent' ? 'urgent' : null,
       held ? 'being edited' : null,
-      until ? `not before ${time(until)}` : null,
+      until ? `not before ${time(until)}` : null, waitsForOthers(message),
       message.attempts > 1 ? `${message.attempts} attempts` : null,
       state === 'queued' ? this.shownPlace : null, message.byAgent ? `an agent on ${message.device}` : message.device, age(message.createdAt),
       STUCK.includes(state) && !place.named ? null : message.lastError && bare(message.lastError),
@@ -128,7 +128,7 @@ class QueueRow extends HTMLElement {
       disable(button, !actions[action].enabled)
       button.title = actions[action].why ?? words
       button.setAttribute('aria-label', `${words}: ${name}`)
-      show(button, action === 'edit' || (['up', 'down'].includes(action) ? state === 'queued' : action === 'start' ? Boolean(until) : isStuck))
+      show(button, action === 'edit' || (['up', 'down'].includes(action) ? state === 'queued' : action === 'start' ? Boolean(until || waitsForOthers(message)) : isStuck))
       button.classList.toggle('main', isStuck && action === 'retry')
     }
     // When the buttons beside them have their size: what differs is scrolled to.
@@ -323,7 +323,7 @@ class QueueRow extends HTMLElement {
       stop: () => perform('stop', values, STOP),
       takeOver: () => perform('takeOver', values, { busy: 'taking it over …', done: 'It runs here now. What became of the turn is unknown: retry it, or skip it' }),
       retry: () => perform('retry', values, { busy: 'retrying …', done: 'It is tried again' }),
-      start: () => perform('start', values, { done: `${named(message.content)} waits for no time any more`, undoable: true }),
+      start: () => perform('start', values, { done: `${named(message.content)} may start now`, undoable: true }),
       skip: () => perform('skip', values, { busy: 'skipping …', done: 'Skipped: the queue goes on without it' }),
       cancel: () => cancel(message, this.#place),
       restore: () => perform('restore', values, { done: `Restored ${named(message.content)}`, undoable: true }),

@@ -27,6 +27,8 @@ class SessionView extends HTMLElement {
   #known = null
   #knownOf = null
   #knownSession
+  #needsAge
+  #readingNeeds = null
   #asking
   /** The device that was chosen here, until the event of it comes. */
   #chosen = null
@@ -103,6 +105,7 @@ class SessionView extends HTMLElement {
     this.menu?.leave()
     this.sizes?.disconnect()
     clearTimeout(this.#asking)
+    clearTimeout(this.#readingNeeds)
     document.documentElement.classList.remove('in-session')
     model.forgetRead()
   }
@@ -156,6 +159,7 @@ class SessionView extends HTMLElement {
     this.menu.update(session)
     this.#updateHost(session)
     this.#updateStrips(session, rows)
+    this.#readNeedsSoon(rows)
     // What was decided goes when nobody is at it, and moves nothing under a finger.
     if (!this.matches(':hover, :focus-within')) model.forgetRead(8000)
     reconcile(this.request, model.asked(this.#id), {
@@ -317,7 +321,7 @@ class SessionView extends HTMLElement {
 
   /** Why it is paused, and what else keeps it from going on, no event tells. */
   #readKnown(session, rows) {
-    const of = `${session?.paused} ${rows.map(({ id, status, notBefore, later }) => id + status + notBefore + later).slice(0, 3)} ${model.sync?.state}`
+    const of = `${session?.paused} ${rows.map(({ id, status, notBefore, later, needs, waitsFor }) => id + status + notBefore + later + needs + waitsFor).slice(0, 3)} ${model.sync?.state}`
     if (this.#knownOf === of && this.#knownSession === session) return
     this.#knownOf = of
     this.#knownSession = session
@@ -328,6 +332,17 @@ class SessionView extends HTMLElement {
       this.#known = known
       model.touch()
     }, session?.paused ? 0 : NOTE_AFTER)
+  }
+
+  /** Asks a moment later what its messages wait for, once for all that changes meanwhile. */
+  #readNeedsSoon(rows) {
+    if (this.#needsAge === model.needsAge || !rows.some(({ status, needs }) => status === 'queued' && needs)) return
+    this.#readingNeeds ??= setTimeout(async () => {
+      this.#needsAge = model.needsAge
+      const queue = await source.list(`sessions/${encodeURIComponent(this.#id)}/queue`).catch(() => null)
+      this.#readingNeeds = null
+      if (queue) model.takeNeeds(this.#id, queue.messages)
+    }, NOTE_AFTER)
   }
 }
 

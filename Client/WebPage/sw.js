@@ -2,9 +2,9 @@
 // answers goes past it: nothing of the workspace is kept here.
 
 // `make page` writes the hashes.
-const VERSION = '36ddf1751f8aea3e'
+const VERSION = 'd97b8c729b0aae4a'
 const FILES = {
-  '/actions.js': 'df21e2c55ca76e3f',
+  '/actions.js': 'c8b50ac7da7d13e3',
   '/activity.js': '93d01a75b91d87be',
   '/ansi.js': 'b021403d897e890e',
   '/app.js': 'f275d5149308cdcc',
@@ -17,19 +17,19 @@ const FILES = {
   '/icon.png': '29304358db9de4f0',
   '/icon.svg': 'a91f4ba2508d7b69',
   '/inbox.js': '19421fc6a96cfa6b',
-  '/': '5fe0764da723e863',
+  '/': '04e0cd649930220e',
   '/installed.js': 'e2734e7129b4d15c',
   '/keys.js': '54b8a63013ea5c51',
   '/line.js': 'ef0fa367ed7c5e36',
   '/main.js': '18bd00ffca39c7d6',
   '/manifest.webmanifest': 'c2a4fd78acb96135',
   '/markdown.js': 'ab8457197d4c3c4f',
-  '/model.js': '43a32e03f541fb01',
+  '/model.js': 'c74f5dddf4f737cc',
   '/next.js': '0e5dbfe3c12dbeed',
   '/output.js': 'f5494d07eda1ed16',
   '/request.js': '6951db7b27983642',
-  '/row.js': '942d43d0f58e0d9d',
-  '/session.js': 'f57d0964a6e49840',
+  '/row.js': '8ada58691a7c9e02',
+  '/session.js': 'c2d9dd4564a6a548',
   '/settings.js': '4176d220c429f5e6',
   '/sheet.js': 'd9ea71b987818480',
   '/source.js': 'cbfd6af8136a6763',

@@ -21,6 +21,7 @@ extension WorkspaceDocument.Message: APIValue {
       "attempts": .nullable("integer"),
       "lastError": .nullable("string"), "attachments": .nullable("array"),
       "byAgent": .nullable("boolean"), "editions": .nullable("array"),
+      "needs": .nullable("array"),
     ]
   }
 }
@@ -104,6 +105,8 @@ package struct QueueFileDocument: APIValue {
     var editions: [WorkspaceDocument.Edition]?
     /// The time before which the message is not in line.
     var later: String?
+    /// The messages that have to succeed before the message is in line.
+    var needs: [String]?
   }
 
   var version: Int

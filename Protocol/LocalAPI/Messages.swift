@@ -4,6 +4,7 @@ package import QueueModel
 package struct SendRequest: APIValue {
   package static let notes: [String: Note] = [
     "text": .prompt, "id": .uuid, "priority": .priority, "later": .time,
+    "needs": .list(of: .messageName, upTo: Limits.needsMax),
   ]
 
   package var text: String
@@ -17,10 +18,13 @@ package struct SendRequest: APIValue {
   package var byAgent: Bool?
   /// The time before which it is not in line. It has a place in the queue from the start.
   package var later: String?
+  /// The messages, of any session, that have to succeed before it is in line.
+  package var needs: [String]?
 
   package init(
     text: String, id: String? = nil, priority: String? = nil, project: String? = nil,
-    attachments: [AttachmentRequest]? = nil, byAgent: Bool? = nil, later: String? = nil
+    attachments: [AttachmentRequest]? = nil, byAgent: Bool? = nil, later: String? = nil,
+    needs: [String]? = nil
   ) {
     self.text = text
     self.id = id
@@ -29,6 +33,7 @@ package struct SendRequest: APIValue {
     self.attachments = attachments
     self.byAgent = byAgent
     self.later = later
+    self.needs = needs
   }
 }
 
@@ -132,6 +137,15 @@ package struct LaterRequest: APIValue {
   package init(later: String) { self.later = later }
 }
 
+/// The messages, of any session, that have to succeed before a message is in line.
+package struct NeedsRequest: APIValue {
+  package static let notes = ["needs": Note.list(of: .messageName, upTo: Limits.needsMax)]
+
+  package var needs: [String]
+
+  package init(needs: [String]) { self.needs = needs }
+}
+
 package struct HoldRequest: APIValue {
   package static let notes = ["seconds": Note.positive]
 
@@ -201,6 +215,12 @@ package struct MessageAnswer: APIValue {
   /// The time before which it is not in line, because a user wants it later; the time may have
   /// passed.
   package var later: String?
+  /// The messages that have to succeed before it is in line, whether or not they have. Left out if
+  /// there are none.
+  package var needs: [MessageID]?
+  /// What it waits for, for a user: the first of `needs` that needs a decision, or else the first that has
+  /// not succeeded. Left out if it waits for none, and in events.
+  package var waitsFor: String?
   package var attachments: [Attachment]?
   /// Whether an agent queued it; absent if a user did.
   package var byAgent: Bool?
@@ -237,6 +257,7 @@ package struct MessageAnswer: APIValue {
     notBefore = view.notBefore.map { ISOTime.text(milliseconds: $0) }
     heldUntil = view.heldUntil.map { ISOTime.text(milliseconds: $0) }
     later = view.later.map { ISOTime.text(milliseconds: $0) }
+    needs = view.needs.isEmpty ? nil : view.needs
     attachments = view.attachments.isEmpty ? nil : view.attachments
     byAgent = view.isByAgent ? true : nil
     merged = view.isMerged ? true : nil
@@ -262,6 +283,8 @@ package struct MessageAnswer: APIValue {
     try container.encodeIfPresent(notBefore, forKey: .notBefore)
     try container.encodeIfPresent(heldUntil, forKey: .heldUntil)
     try container.encodeIfPresent(later, forKey: .later)
+    try container.encodeIfPresent(needs, forKey: .needs)
+    try container.encodeIfPresent(waitsFor, forKey: .waitsFor)
     try container.encodeIfPresent(attachments, forKey: .attachments)
     try container.encodeIfPresent(byAgent, forKey: .byAgent)
     try container.encodeIfPresent(merged, forKey: .merged)

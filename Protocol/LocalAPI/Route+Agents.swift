@@ -27,7 +27,7 @@ extension Route {
     "readSession": .session, "listQueue": .session, "send": .body, "pause": .session,
     "readTask": .session, "readActivity": .session,
     "readMessage": .message, "edit": .agentsMessage, "setPriority": .agentsMessage,
-    "setLater": .agentsMessage,
+    "setLater": .agentsMessage, "setNeeds": .agentsMessage,
     "cancel": .body, "move": .body,
     "ask": .ownSession, "setProgress": .ownSession, "setPrompt": .ownSession,
     "signal": .ownSession,

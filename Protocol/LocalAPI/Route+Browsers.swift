@@ -38,8 +38,8 @@ extension Route {
   /// is revoked.
   private static let changed: Set<String> = [
     "addSession", "renameSession", "deleteSession", "clearQueue", "pause", "resume",
-    "edit", "resolve", "setPriority", "restore", "retry", "start", "setLater", "skip", "cancel",
-    "move", "hold", "release",
+    "edit", "resolve", "setPriority", "restore", "retry", "start", "setLater", "setNeeds", "skip",
+    "cancel", "move", "hold", "release",
     "detach",
     "viewNextThread", "addThreads", "requeueThread", "moveThreads", "clearThreads", "removeThreads",
     "viewThread", "moveThread", "unlockThread", "undo", "redo",

@@ -126,7 +126,7 @@ extension Route {
       summary: "Queues a prompt; with an id of your own, you can repeat the request.",
       body: .fields(SendRequest.self, isRequired: true, bytesMax: Route.attachmentBodyBytesMax),
       status: 201, answer: .json(SentAnswer.self),
-      refusals: [409]),
+      refusals: [404, 409]),
     Route(
       method: "DELETE", path: "/v1/sessions/{session}/queue", id: "clearQueue",
       summary: "Cancels all its messages.", answer: .json(ReceiptAnswer.self), refusals: [404]),
@@ -184,7 +184,9 @@ extension Route {
       answer: .json(ReceiptAnswer.self)),
     Route(
       method: "POST", path: "/v1/messages/{message}/start", id: "start",
-      summary: "Lets a message start now that waits for a time, such as the end of a limit.",
+      summary:
+        "Lets a message start now that waits for a time, such as the end of a limit, or for other "
+        + "messages.",
       answer: .json(ReceiptAnswer.self)),
     Route(
       method: "PUT", path: "/v1/messages/{message}/later", id: "setLater",
@@ -192,6 +194,13 @@ extension Route {
         "Takes a message out of line until a time. It keeps its place; the messages behind it "
         + "may start meanwhile.",
       body: .fields(LaterRequest.self, isRequired: true), answer: .json(ReceiptAnswer.self),
+      refusals: [422]),
+    Route(
+      method: "PUT", path: "/v1/messages/{message}/needs", id: "setNeeds",
+      summary:
+        "Takes a message out of line until other messages have succeeded. It keeps its place; the "
+        + "messages behind it may start meanwhile.",
+      body: .fields(NeedsRequest.self, isRequired: true), answer: .json(ReceiptAnswer.self),
       refusals: [422]),
     Route(
       method: "POST", path: "/v1/messages/{message}/skip", id: "skip",

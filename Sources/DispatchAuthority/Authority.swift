@@ -313,7 +313,9 @@ package struct Authority: Hashable, Sendable {
       DispatchRequest.contentDigest(state.text) == request.content,
       Int(request.attempt) == Int(run?.attempt ?? 0) + 1
     else { return .stale }
-    guard !state.queueStands, !state.runState.isInFlight else { return .paused }
+    guard !state.queueStands, !state.runState.isInFlight, state.unmetNeeds.isEmpty else {
+      return .paused
+    }
     let due = state.due ?? 0
     guard due <= wall else { return .notYet(due) }
     return .go

@@ -50,6 +50,8 @@ public enum Limits {
   public static let mediaTypeBytesMax = 127
   /// Attachments that a local command gives one message.
   public static let messageAttachmentsMax = 20
+  /// Messages that one message may wait for.
+  public static let needsMax = 16
   /// Drafts a device keeps; each holds at most `contentBytesMax`.
   public static let draftsMax = 1_000
   /// Tools of one session that are recorded as running.

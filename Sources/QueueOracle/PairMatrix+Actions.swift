@@ -35,6 +35,11 @@ extension PairMatrix {
     Action("want later, and now again") { _, author in
       [.setLater(message(2), laterTime(of: author.number)), .setNotBefore(message(2), nil)]
     },
+    Action("let it wait for another") { _, _ in [.setNeeds(message(2), [message(3)])] },
+    Action("let the other wait for it") { _, _ in [.setNeeds(message(3), [message(2)])] },
+    Action("let it wait, and now again") { _, _ in
+      [.setNeeds(message(2), [message(5)]), .setNotBefore(message(2), nil)]
+    },
     Action("remove") { _, _ in [.cancel([message(2)])] },
     Action("remove the target") { _, _ in [.cancel([message(3)])] },
     Action("restore") { _, _ in [.restore(message(6))] },

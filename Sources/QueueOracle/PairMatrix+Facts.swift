@@ -15,6 +15,8 @@ extension PairMatrix {
     case priority(UInt64, Priority)
     /// The message is not in line before the time of the author of a number; nil: it is in line.
     case later(UInt64, Int?)
+    /// The message waits for these; the first list has what its register says.
+    case needs(UInt64, [UInt64], unmet: [UInt64])
     /// Whether the session exists, and whether it is paused.
     case session(String, exists: Bool)
     case paused(String, Bool)
@@ -45,6 +47,11 @@ extension PairMatrix {
         let later = (try? workspace.message(message(number)))?.later
         return later == author.map(PairMatrix.laterTime)
           ? nil : "\(number) is wanted at \(later ?? 0)"
+      case .needs(let number, let named, let unmet):
+        let needs = (try? workspace.message(message(number)))?.needs.map(\.low)
+        let waits = workspace.unmetNeeds(of: message(number)).map(\.message.low)
+        return needs == named && waits == unmet
+          ? nil : "\(number) needs \(needs ?? []), and waits for \(waits)"
       case .session(let name, let exists):
         let isThere = (try? workspace.messageQueue(PairMatrix.session(name))) != nil
         return isThere == exists ? nil : "session \(name) \(isThere ? "exists" : "is gone")"
@@ -101,6 +108,19 @@ extension PairMatrix {
     ],
     ["set urgent", "remove"]: [.cancelled(2)],
     ["want later", "remove"]: [.cancelled(2)],
+    ["let it wait for another"]: [.needs(2, [3], unmet: [3])],
+    // The one that was queued first does not wait.
+    ["let it wait for another", "let the other wait for it"]: [
+      .needs(2, [3], unmet: []), .needs(3, [2], unmet: [2]),
+    ],
+    ["let it wait for another", "remove"]: [.cancelled(2)],
+    ["let it wait for another", "remove the target"]: [.needs(2, [3], unmet: [3])],
+    ["let it wait for another", "want later"]: [.needs(2, [3], unmet: [3])],
+    ["let it wait for another", "replace the text"]: [.needs(2, [3], unmet: [3])],
+    ["let it wait for another", "move to another queue"]: [
+      .needs(2, [3], unmet: [3]), .waits(2, in: "t"),
+    ],
+    ["let it wait for another", "move the target"]: [.needs(2, [3], unmet: [3])],
     ["want later", "replace the text"]: [.waits(2, in: "s")],
     ["restore"]: [.waits(6, in: "s")],
     ["restore", "restore and remove again"]: [.waits(6, in: "s")],
@@ -151,6 +171,8 @@ extension PairMatrix {
       "set urgent": [.later(2, 0), .order(session: "s", [2, 1, 3, 4])],
     ],
     "want later, and now again": ["want later": [.later(2, 1)]],
+    "let it wait for another": ["let it wait, and now again": [.needs(2, [], unmet: [])]],
+    "let it wait, and now again": ["let it wait for another": [.needs(2, [3], unmet: [3])]],
     "requeue the thread": ["move the thread": [.threads(["s", "t", "u"])]],
     "move the thread": ["requeue the thread": [.threads(["s", "u", "t"])]],
     "insert text at the start": [

@@ -108,9 +108,11 @@ extension SlowState {
     return Int64(clamping: number)
   }
 
-  /// The first message in line at a time: no waiting one that is wanted later.
+  /// The first message in line at a time: no waiting one that is wanted later, or waits for others.
   package func inLine(of key: SessionID, by time: Int64) -> MessageID? {
-    effectiveOrder(of: key).first { status(of: $0) != .queued || later(of: $0) ?? 0 <= time }
+    effectiveOrder(of: key).first { id in
+      status(of: id) != .queued || later(of: id) ?? 0 <= time && unmetNeeds(of: id).isEmpty
+    }
   }
 
   /// The addition whose text is the message's content.
@@ -318,6 +320,7 @@ extension SlowState {
     report.check("priority of \(id)", view.priority, priority(of: id))
     report.check("status of \(id)", view.status, status(of: id))
     report.check("later of \(id)", view.later, later(of: id))
+    report.check("needs of \(id)", view.needs, needs(of: id))
     report.check("position of \(id)", view.position, position)
     let shown = shownAddition(of: id)
     let addition = shown.flatMap { messages[id]?.additions[$0] }

@@ -45,6 +45,8 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable, Comparable {
   case mergedUnseen = "merged-unseen"
   /// An undo leaves a text that no user wrote, and no version shows that.
   case undoneUnwritten = "undone-unwritten"
+  /// A device lets messages start that wait for one that came to nothing.
+  case needsForgotten = "needs-forgotten"
 
   /// The bug in words.
   package var about: String {
@@ -73,6 +75,8 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable, Comparable {
     case .undoTakesHistory: "an undo removes a session with its history (with agents)"
     case .mergedUnseen: "a device settles merged texts by itself"
     case .undoneUnwritten: "an undo leaves a text that no one wrote (with agents)"
+    case .needsForgotten:
+      "a device lets messages start that wait for one that came to nothing (with agents)"
     case .fanOutSkipsOne: "the fan-out of a batch misses one of its receivers"
     }
   }
@@ -94,7 +98,7 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable, Comparable {
   package var needsAgents: Bool {
     needsRequests || needsOutcomes || self == .intentsRunAgain || self == .startBeforeFsync
       || self == .undoStarts || self == .undoStartsApart || self == .undoTakesHistory
-      || self == .undoneUnwritten
+      || self == .undoneUnwritten || self == .needsForgotten
   }
 
   /// Whether random seeds almost never find it: the tests make a world for it.

@@ -148,7 +148,7 @@ package final class Simulation {
     if options.isAlone {
       return [
         CommandChecker(), InvariantChecker(), EventChecker(), ConvergenceChecker(),
-        ExecutionChecker(), StandstillChecker(), UndoChecker(), EditionChecker(),
+        ExecutionChecker(), StandstillChecker(), NeedsChecker(), UndoChecker(), EditionChecker(),
       ]
     }
     return [
@@ -157,7 +157,10 @@ package final class Simulation {
       OracleChecker(), BoundednessChecker(), ImmutabilityChecker(), UndoChecker(), EditionChecker(),
     ]
       + (options.runsAgents
-        ? [ExecutionChecker(), AloneChecker(), TurnChecker(), StopChecker(), StandstillChecker()]
+        ? [
+          ExecutionChecker(), AloneChecker(), TurnChecker(), StopChecker(), StandstillChecker(),
+          NeedsChecker(),
+        ]
         : [])
       + (options.asksOutcomes ? [OutcomeChecker()] : [])
       + (options.raisesRequests ? [RequestChecker(), NotificationChecker(), PushChecker()] : [])

@@ -9,7 +9,7 @@ import WireProtocol
 /// A host that waits for the authority to grant the next message by itself.
 struct StandingTests {
   /// A host with a lease and an empty queue; the test is the authority.
-  private struct Scene {
+  struct Scene {
     static let device = DeviceID(high: 0xD, low: 1)
     static let session = SessionID.named("s")
     var executor = Executor(device: Scene.device, firstRequest: 1)
@@ -98,7 +98,7 @@ struct StandingTests {
     }
   }
 
-  private let standing = AuthorityRequest.next(session: Scene.session, token: 7)
+  let standing = AuthorityRequest.next(session: Scene.session, token: 7)
 
   @Test func whatIsGrantedBeginsWithoutAQuestion() throws {
     var scene = try Scene()
@@ -157,7 +157,7 @@ struct StandingTests {
 
   // MARK: - Later
 
-  private func named(_ scene: Scene) -> MessageID? {
+  func named(_ scene: Scene) -> MessageID? {
     guard case .dispatch(let request)? = scene.requests.last else { return nil }
     return request.message
   }

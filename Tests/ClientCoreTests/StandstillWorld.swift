@@ -194,6 +194,9 @@ struct StandstillWorld {
     case 9: try perform(.setNotBefore(message, generator.chance(70) ? wall + 90_000 : nil))
     case 10 where generator.chance(50):
       try perform(.setLater(message, generator.chance(70) ? wall + 40_000 : nil))
+    case 10 where generator.chance(50):
+      let need = MessageID.numbered(1 + UInt64(generator.below(max(Int(messages), 1))))
+      try perform(.setNeeds(message, generator.chance(70) ? [need] : []))
     case 10: try perform(.edit(message, content: "text \(generator.below(9))", base: nil))
     case 11: try perform(.cancel([message]))
     case 12: try perform(.pause(session, reason: nil))

@@ -7,12 +7,12 @@ import WireProtocol
 
 /// The authority's answers over the life of leases and attempts.
 struct AuthorityTests {
-  private let session = SessionID.named("s")
+  let session = SessionID.named("s")
   private let host = DeviceID(high: 0xD, low: 1)
   private let start: Int64 = 1_800_000_000_000
 
   /// One authority, one host with queued messages, and a clock.
-  private struct Scene {
+  struct Scene {
     var device = TestDevice(1)
     var authority = Authority()
     var now: Int64 = 0

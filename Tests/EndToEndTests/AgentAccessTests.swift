@@ -81,6 +81,7 @@ extension EndToEnd {
       try read-other $cospool queue list -s other
       try guess $cospool queue show 1111
       try guess-edit $cospool queue edit 1111 "something else"
+      try guess-after $cospool queue after 11111 11112222-2222-4222-8222-222222222222
       try taken $cospool send -s own --id 11112222-2222-4222-8222-222222222222 --json "mine"
       try settings $cospool config set command "touch pwned"
       try pair $cospool pair ws://127.0.0.1:1 CODE
@@ -113,7 +114,8 @@ extension EndToEnd {
         try await scene.device.cospool("queue", "pause", "-s", "own")
         try await scene.device.send("own", "go")
         try await scene.device.cospool(
-          "send", "-s", "own", "--id", "22222222-2222-4222-8222-222222222222", "by a person")
+          "send", "-s", "own", "--id", "22222222-2222-4222-8222-222222222222", "--after",
+          "11112222-2222-4222-8222-222222222222", "by a person")
         try await scene.device.cospool("queue", "resume", "-s", "own")
         try await scene.ends()
         try await scene.device.cospool("queue", "pause", "-s", "own")
@@ -127,10 +129,15 @@ extension EndToEnd {
           // It learns nothing about other sessions.
           #expect(["1", "3"].contains(scene.code(name)), "\(name): \(scene.text(name + ".out"))")
         }
-        for name in ["guess", "guess-edit", "taken"] {
+        for name in ["guess", "guess-edit", "guess-after", "taken"] {
           let text = scene.text(name + ".out")
           #expect(scene.code(name) != "0" && !text.contains("secret"), "\(name): \(text)")
           #expect(!text.contains("for no host"), "\(name): \(text)")
+        }
+        // What its own queue waits for is not shown, either.
+        for name in ["list", "edit-person"] {
+          let text = scene.text(name + ".out")
+          #expect(!text.contains("secret") && !text.contains("for no host"), "\(name): \(text)")
         }
         #expect(scene.text("guess.out").contains("11111111  own: "), "\(scene.text("guess.out"))")
         #expect(scene.text("mcp.out").contains("agentNotAllowed"))

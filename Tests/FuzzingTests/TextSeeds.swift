@@ -68,6 +68,7 @@ enum TextSeeds {
     ("setHost", #"{"device": "this"}"#), ("takeOver", #"{"device": "this"}"#),
     ("setOnLostServer", #"{"onLostServer": "stop"}"#), ("setOnMerge", #"{"onMerge": "run"}"#),
     ("setLater", #"{"later": "2100-01-01T00:00:00Z"}"#),
+    ("setNeeds", #"{"needs": ["1111", "11111111-1111-4111-8111-111111111111"]}"#),
     ("setSetting", #"{"value": "ask"}"#),
     ("signal", #"{"type": "tool_use", "id": "1"}"#),
     ("cancel", #"{"ids": ["11111111-1111-4111-8111-111111111111"]}"#),

@@ -17,7 +17,8 @@ import Testing
         {"on": "a", "do": "send", "session": "s", "id": "m1", "text": "one\\n"},
         {"wait": 5, "on": "a", "do": "send", "session": "s", "id": "m2", "text": "x", \
     "times": 3, "urgent": true, "project": "/p", "requeues": false},
-        {"on": "a", "do": "send", "session": "s", "id": "m9", "text": "tonight", "timeMs": 1767225600000},
+        {"on": "a", "do": "send", "session": "s", "id": "m9", "text": "tonight", "timeMs": 1767225600000, \
+    "needs": ["m1", "m2"]},
         {"on": "a", "do": "edit", "message": "m1", "text": "uno"},
         {"on": "a", "do": "open", "message": "m1"},
         {"on": "a", "do": "edit", "message": "m1", "text": "un", "opened": true},
@@ -53,6 +54,8 @@ import Testing
         {"on": "a", "do": "not-before", "message": "m1"},
         {"on": "a", "do": "later", "message": "m1", "timeMs": 1767225600000},
         {"on": "a", "do": "later", "message": "m1"},
+        {"on": "a", "do": "needs", "message": "m2", "needs": ["m1"]},
+        {"on": "a", "do": "needs", "message": "m2"},
         {"on": "a", "do": "undo"},
         {"on": "a", "do": "undo-skip"},
         {"on": "a", "do": "redo"},

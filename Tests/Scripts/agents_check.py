@@ -334,6 +334,7 @@ def every_tool_is_called(fixture):
         ("queue_resolve", {"id": merged, "text": "Bump to 2.0", "base": base}),
         ("queue_move", {"ids": [two], "to": 1}),
         ("queue_later", {"id": two, "later": soon}),
+        ("queue_after", {"id": two, "needs": [one]}),
         ("queue_cancel", {"ids": [one]}),
         ("queue_pause", {"session": "other", "reason": "on holiday"}),
         ("task_state", {}),

@@ -14,7 +14,7 @@ import jsonschema
 from mcp import ClientSession, StdioServerParameters, stdio_client
 
 TOOLS = {
-    "queue_list", "queue_add", "queue_edit", "queue_resolve", "queue_move", "queue_later", "queue_cancel",
+    "queue_list", "queue_add", "queue_edit", "queue_resolve", "queue_move", "queue_later", "queue_after", "queue_cancel",
     "queue_pause", "queue_resume", "queue_retry", "queue_skip", "session_list", "thread_list", "thread_remove",
     "task_state", "ask_person", "permission_prompt",
 }

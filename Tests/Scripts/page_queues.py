@@ -6,6 +6,7 @@ import time
 from playwright.sync_api import expect as shown
 
 from page_common import go, hold, order, picture, row
+from page_conversation import agent
 from page_fixture import expect, until
 
 
@@ -296,6 +297,31 @@ def check_cancel(browser, fixture, figures):
     shown(page.locator("#composer-what")).to_contain_text("paused")
     page.get_by_role("button", name="Resume").click()
     shown(page.get_by_text("Paused: nothing starts")).to_be_hidden()
+
+
+def check_after_others(browser, fixture, figures):
+    """A message says what it waits for, in a session of another device, until that has succeeded."""
+    desk, laptop = fixture.desk, fixture.laptop
+    built = fixture.folder / "built"
+    agent(fixture, f"while [ ! -e '{built}' ]; do sleep .1; done", laptop)
+    first, second = (laptop.send("builds", text) for text in ("build it", "build it again"))
+    laptop.api("PUT", "sessions/builds/host", {"device": "this"})
+    until(lambda: len(desk.queue("builds")) == 2, "the other device knows them")
+    desk.send("looks", "look at it", needs=[first])
+    desk.send("looks", "look again", needs=[second])
+    page = browser.page()
+    go(page, "#/s/looks")
+    shown(row(page, "look at it")).to_contain_text("waits for “build it” in builds")
+    shown(row(page, "look again")).to_contain_text("waits for “build it again” in builds")
+    laptop.api("POST", "messages/cancel", {"ids": [second]})
+    shown(row(page, "look again")).to_contain_text("waits for “build it again” in builds, which was cancelled")
+    built.touch()
+    shown(row(page, "look at it")).not_to_contain_text("build it")
+    shown(row(page, "look at it")).not_to_contain_text("after another")
+    shown(row(page, "look at it").get_by_role("button", name="Start now")).to_be_hidden()
+    row(page, "look again").get_by_role("button", name="Start now").click()
+    shown(row(page, "look again")).not_to_contain_text("build it")
+    laptop.api("PUT", "settings/agent", {"value": "none"})
 
 
 def check_upload(browser, fixture, figures):

@@ -34,7 +34,7 @@ import Testing
       let started = await fixture.cospool("queue", "start", id)
       #expect(started.output == "due now: \"tonight\" in s", "\(started)")
       #expect(try await message("tonight", in: fixture).answer.later == nil)
-      #expect(await fixture.cospool("queue", "start", id).output == "it waits for no time")
+      #expect(await fixture.cospool("queue", "start", id).output == "it waits for nothing")
 
       let at = await fixture.cospool("queue", "later", id, "--at", "02:00")
       #expect(at.output == "waits for its time: \"tonight\" in s", "\(at)")

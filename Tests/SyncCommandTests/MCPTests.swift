@@ -89,7 +89,7 @@ import Testing
       #expect(
         Set(tools.compactMap { $0["name"]?.text }) == [
           "queue_list", "queue_add", "queue_edit", "queue_resolve", "queue_move", "queue_later",
-          "queue_cancel",
+          "queue_after", "queue_cancel",
           "queue_pause",
           "queue_resume", "queue_retry", "queue_skip", "thread_list", "thread_remove",
           "session_list", "task_state", "ask_person", "permission_prompt",

@@ -141,6 +141,50 @@ import Testing
     }
   }
 
+  /// A message that waits for others says for what; the messages behind it start, and it does when they have
+  /// succeeded.
+  @Test func whatWaitsForOthersSaysForWhat() async throws {
+    try await RunningDaemon.run { daemon in
+      try await set("command", "cat", on: daemon)
+      try await set("agent", "command", on: daemon)
+      let need = "22222222-2222-4222-8222-222222222222"
+      _ = try await daemon.request(
+        "POST", "/v1/sessions/tests/queue", #"{"id":"\#(need)","text":"Build it"}"#)
+      let unknown = try await daemon.request(
+        "POST", "/v1/sessions/s/queue", #"{"text":"look","needs":["33333333"]}"#)
+      #expect(unknown.status == 404, "\(unknown.body)")
+      _ = try await daemon.request(
+        "POST", "/v1/sessions/s/queue",
+        #"{"id":"\#(Self.id)","text":"look","needs":["2222"]}"#)
+      let itself = try await daemon.request(
+        "PUT", "/v1/messages/\(Self.id)/needs", #"{"needs":["\#(Self.id)"]}"#)
+      #expect(itself.status == 422 && itself.body.contains("needsEachOther"), "\(itself.body)")
+      _ = try await daemon.request("PUT", "/v1/sessions/s/host", #"{"device":"this"}"#)
+      let found = try await reasons(daemon)
+      #expect(found.standing == .waiting && found.reason == "needs", "\(found)")
+      #expect(
+        found.note
+          == "11111111 waits for “Build it” in tests. To start it now: cospool queue start 11111111",
+        "\(found)")
+      let queue = try await daemon.request("GET", "/v1/sessions/s/queue").decoded(QueueAnswer.self)
+      #expect(queue.messages.map(\.waitsFor) == ["waits for “Build it” in tests"])
+      _ = try await daemon.request("POST", "/v1/sessions/s/queue", #"{"text":"goes first"}"#)
+      func wait(until isDone: (MessageAnswer) -> Bool) async throws {
+        let deadline = ContinuousClock.now + .seconds(60)
+        while try await !isDone(
+          daemon.request("GET", "/v1/messages/\(Self.id)").decoded(MessageAnswer.self)),
+          .now < deadline
+        {
+          try await Task.sleep(for: .milliseconds(20))
+        }
+        #expect(.now < deadline)
+      }
+      try await wait { $0.position == 1 }
+      _ = try await daemon.request("PUT", "/v1/sessions/tests/host", #"{"device":"this"}"#)
+      try await wait { $0.status == .succeeded }
+    }
+  }
+
   /// The agent's limit holds until then, but a user starts it earlier.
   @Test func whatWaitsForALimitSaysUntilWhen() async throws {
     try await RunningDaemon.run { daemon in

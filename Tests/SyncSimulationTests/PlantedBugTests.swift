@@ -36,6 +36,7 @@ import Testing
     Case(bug: .undoTakesHistory, profile: .standard, seeds: 300, checkers: ["undo"]),
     Case(bug: .mergedUnseen, profile: .standard, seeds: 300, checkers: ["editions"]),
     Case(bug: .undoneUnwritten, profile: .standard, seeds: 300, checkers: ["editions"]),
+    Case(bug: .needsForgotten, profile: .standard, seeds: 300, checkers: ["needs"]),
     Case(bug: .approvedUnseen, checkers: ["requests"]),
     Case(bug: .retractionLost, checkers: ["notifications"]),
     // The last dropped notification of an inbox keeps the inbox from being empty.

@@ -69,9 +69,12 @@ package struct CommandGenerator {
     case .wait:
       let time = generator.chance(60) ? Int64(generator.below(1_000_000)) : nil
       let message = anyMessage(workspace, &generator)
-      switch generator.below(3) {
+      switch generator.below(4) {
       case 0: return .setNotBefore(message, time)
       case 1: return .hold(message, until: time)
+      case 2:
+        let needs = (0..<generator.below(3)).map { _ in anyMessage(workspace, &generator) }
+        return .setNeeds(message, needs)
       default:
         return .setLater(message, time.map { workspace.latestStamp.milliseconds + 60_000 + $0 })
       }

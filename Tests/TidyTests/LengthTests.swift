@@ -32,10 +32,10 @@ import Testing
   /// and the places of messages, `CommandAuthor` the late texts, `SequenceCore` the times of its
   /// slots; `ServerCore` is one line beyond the rule. These will be divided next.
   static let largeTypes: [TypeSizes.Name: (lines: Int, stored: Int)] = [
-    .init(room: "Protocol/LocalAPI", type: "MessageAnswer"): (1_000, 22),
-    .init(room: "Sources/QueueModel", type: "MessageView"): (1_000, 19),
+    .init(room: "Protocol/LocalAPI", type: "MessageAnswer"): (1_000, 24),
+    .init(room: "Sources/QueueModel", type: "MessageView"): (1_000, 20),
     .init(room: "Sources/QueueModel", type: "Workspace"): (1_232, 15),
-    .init(room: "Sources/QueueModel", type: "CommandAuthor"): (1_057, 15),
+    .init(room: "Sources/QueueModel", type: "CommandAuthor"): (1_041, 15),
     .init(room: "Sources/SequenceCRDT", type: "SequenceCore"): (1_000, 16),
     .init(room: "Sources/SyncSimulation", type: "SimulationOptions"): (1_000, 16),
     .init(room: "Server/ServerCore", type: "ServerCore"): (1_001, 15),

@@ -31,6 +31,11 @@ extension Executor {
       return .movedWhileRunning(other.session)
     }
     if run?.past.runsElsewhere != nil { return .runsElsewhere }
+    if line.first == nil, line.next == nil, let needy = line.needy,
+      let need = workspace.unmetNeeds(of: needy).mostPressing
+    {
+      return .needs(need)
+    }
     if let due = line.first == nil ? line.next ?? state.later : state.earliest, due > context.wall {
       return .notBefore(due)
     }

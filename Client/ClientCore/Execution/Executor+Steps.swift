@@ -86,11 +86,12 @@ extension Executor {
     let mayRun = isHost && !isDraining && mayStart(in: session) && !busy.contains(session)
     let line = mayRun ? queueLine(of: session, workspace, at: context) : nil
     sessions[session]?.times.wakeAtWall = line?.next
+    sessions[session]?.times.isInNeed = line?.needy != nil
     guard let line, let head = candidate(in: session, of: line, workspace) else {
       sessions[session]?.next.setOverdue(since: nil)
       // A message that comes into line is requested by name. The two clocks may differ, and a
       // message that is granted too early would have to be returned.
-      let withdrawal = mayRun && line?.next == nil ? [] : withdraw(session)
+      let withdrawal = line?.isAwaited == false ? [] : withdraw(session)
       if isHost, !isDraining, let lost = orphan(of: session, in: workspace) {
         return withdrawal + seek(lost.message, lost.run, of: session, at: context)
       }
@@ -111,7 +112,7 @@ extension Executor {
     }
     let renewal = renewal(session, at: context)
     guard renewal.isEmpty else { return renewal }
-    if run.next.isWaiting(under: lease), head.state.due == nil, line.next == nil {
+    if run.next.isWaiting(under: lease), head.state.due == nil, !line.isAwaited {
       let since = run.next.overdueSince ?? context.now
       sessions[session]?.next.setOverdue(since: since)
       guard context.now - since >= ExecutorTimes.overdueMilliseconds else { return [] }

@@ -131,6 +131,11 @@ package struct Executor: Sendable {
       sessions[session]?.times.passedOver = [:]
       actions += step(session, in: workspace, at: context)
     }
+    // What they wait for may have succeeded elsewhere.
+    for session in sessions.keys.sorted()
+    where !changed.contains(session) && sessions[session]?.times.isInNeed == true {
+      actions += step(session, in: workspace, at: context)
+    }
     return actions
   }
 

@@ -113,8 +113,8 @@ extension SessionRun {
     work == .none ? LeaseTimes.renewalMilliseconds : LeaseTimes.workingRenewalMilliseconds
   }
 
-  /// Whether its messages may start only after a time.
-  var isAwaited: Bool { times.wakeAtWall != nil || !times.passedOver.isEmpty }
+  /// Whether its messages may start only after a time, or after another message has succeeded.
+  var isAwaited: Bool { times.wakeAtWall != nil || !times.passedOver.isEmpty || times.isInNeed }
 
   /// When something must be done, on the clock that never steps; nil: never.
   ///

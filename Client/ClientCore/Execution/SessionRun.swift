@@ -87,6 +87,8 @@ struct SessionRun: Hashable, Sendable {
     /// Messages that the authority does not grant yet, since by its clock their time has not come,
     /// and the times until which they are skipped.
     var passedOver: [MessageID: Int64] = [:]
+    /// Whether messages are skipped that wait for others, which may be in any session.
+    var isInNeed = false
     /// Since when nothing has been waiting to run under the lease.
     var idleSince: Int64?
   }

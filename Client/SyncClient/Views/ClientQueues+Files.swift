@@ -41,6 +41,7 @@ extension ClientQueues {
     message.editions =
       view.versions.isEmpty ? nil : view.versions.map(WorkspaceDocument.Edition.init)
     message.later = view.later.map(ZonedTime.text)
+    message.needs = view.needs.isEmpty ? nil : view.needs
     guard !view.attachments.isEmpty else { return message }
     let image = view.attachments.first { $0.mediaType.hasPrefix("image/") }
     var files: [QueueFile.File] = []
@@ -153,6 +154,7 @@ extension ClientQueues {
     made.attempts = message.attempts
     made.lastError = message.lastError.map(shortened)
     made.editions = message.editions
+    made.needs = message.needs
     if let later = message.later {
       guard let time = ZonedTime.milliseconds(later) else {
         throw fault("later", "it is not an ISO 8601 time since 1970")

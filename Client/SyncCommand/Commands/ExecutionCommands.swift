@@ -198,7 +198,8 @@ extension QueueCommands {
           cospool queue start 3f2a
 
         A message whose agent reached a limit waits until the limit ends. Start it if the limit
-        has ended earlier, or if another agent runs it now. A message for later is in line again.
+        has ended earlier, or if another agent runs it now. A message for later, or one that waits
+        for other messages, is in line again.
         """)
     @Argument(help: ArgumentHelp("The message.", valueName: "id"), completion: .messages)
     var message: String
@@ -209,7 +210,7 @@ extension QueueCommands {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      try ReceiptText.text(of: answer, done: "due now:", unchanged: "it waits for no time")
+      try ReceiptText.text(of: answer, done: "due now:", unchanged: "it waits for nothing")
     }
   }
 
@@ -243,6 +244,38 @@ extension QueueCommands {
     func text(of answer: Answer, style: TextStyle) throws -> String {
       try ReceiptText.text(
         of: answer, done: "waits for its time:", unchanged: "it waits for that time already")
+    }
+  }
+
+  struct After: DaemonCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "after",
+      abstract: "Let a message wait for other messages, from any device.",
+      discussion: """
+        EXAMPLES
+          cospool queue after 3f2a 77b1
+          cospool queue after 3f2a 77b1,c0de
+
+        It starts when all of them have succeeded; they may be in other sessions. The message keeps
+        its place, and the messages behind it start meanwhile. If one of them fails or is cancelled,
+        it waits for you: cospool queue start ID starts it.
+        """)
+    @Argument(help: ArgumentHelp("The message.", valueName: "id"), completion: .messages)
+    var message: String
+    @Argument(
+      help: ArgumentHelp("The messages before it, with commas between them.", valueName: "ids"),
+      completion: .messages)
+    var needs: NeedNames
+    @OptionGroup var options: GlobalOptions
+
+    func request(input: StandardInput) throws -> APIRequest {
+      try APIRequest(
+        .put, ["messages", message, "needs"], body: NeedsRequest(needs: needs.names))
+    }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      try ReceiptText.text(
+        of: answer, done: "starts after them:", unchanged: "it waits for them already")
     }
   }
 

@@ -19,6 +19,7 @@ struct QueueCommands: ParsableCommand {
         cospool queue resolve 3f2a --take 1
         cospool queue retry 3f2a
         cospool queue later 3f2a --at 02:00
+        cospool queue after 3f2a 77b1
         cospool queue start 3f2a
         cospool queue skip 3f2a
         cospool queue attach 3f2a screenshot.png
@@ -32,8 +33,8 @@ struct QueueCommands: ParsableCommand {
     subcommands: [
       List.self, Show.self, Edit.self, Move.self, Cancel.self, Restore.self, Clear.self,
       PriorityCommand.self, Pause.self, Resume.self, Attach.self, Detach.self, Files.self,
-      Fetch.self, Export.self, Import.self, Retry.self, Later.self, Start.self, Skip.self,
-      Stop.self, Hold.self, Resolve.self,
+      Fetch.self, Export.self, Import.self, Retry.self, Later.self, After.self, Start.self,
+      Skip.self, Stop.self, Hold.self, Resolve.self,
     ])
 
   @OptionGroup var options: GlobalOptions

@@ -21,14 +21,16 @@ struct SendCommand: SessionCommand {
         cospool send -s review - < prompt.txt
         cospool send -s review --attach screenshot.png "What is wrong here?"
         cospool send -s review --at 02:00 "Run the long tests"
+        cospool send -s review --after 3f2a "Deploy what it built"
         cospool send -s review -- "-v means verbose here"
 
       If the session does not exist, it is created, and the answer says so. A terminal asks first; a
       script is refused if the name looks like that of an existing session. --new creates it without
       asking. With --id, it is safe to send again.
 
-      A prompt for later has its place in the queue, and the prompts behind it start until its time
-      comes. cospool queue start ID starts it earlier.
+      A prompt for later, or after others, has its place in the queue, and the prompts behind it start
+      until its time comes, or until all the others have succeeded. cospool queue start ID starts it
+      earlier.
       """)
 
   @OptionGroup var session: SessionOption
@@ -43,6 +45,11 @@ struct SendCommand: SessionCommand {
   @Option(help: ArgumentHelp("A file to attach; may be repeated.", valueName: "file"))
   var attach: [String] = []
   @OptionGroup var time: LaterOptions
+  @Option(
+    help: ArgumentHelp(
+      "Not before these messages have succeeded, with commas between them.", valueName: "ids"),
+    completion: .messages)
+  var after: NeedNames?
   @Argument(help: "The prompt; \"-\" reads stdin.")
   var text: String
   @OptionGroup var options: GlobalOptions
@@ -52,7 +59,7 @@ struct SendCommand: SessionCommand {
   var formerProject = ""
 
   private enum CodingKeys: CodingKey {
-    case session, id, urgent, new, project, attach, time, text, options
+    case session, id, urgent, new, project, attach, time, after, text, options
   }
 
   func validate() throws {
@@ -125,7 +132,7 @@ struct SendCommand: SessionCommand {
         text: text, id: id, priority: urgent ? "urgent" : nil,
         project: project.map(Paths.project),
         attachments: attach.isEmpty ? nil : attach.map { AttachmentRequest(ofFile: $0) },
-        later: try time.later()))
+        later: try time.later(), needs: after?.names))
   }
 
   func text(of answer: Answer, style: TextStyle) throws -> String {

@@ -29,8 +29,8 @@ struct MCPCommand: LocalCommand {
         codex mcp add cospool -- cospool mcp
 
       The agent gets these tools: queue_list, queue_add, queue_edit, queue_resolve, queue_move,
-      queue_later, queue_cancel, queue_pause, queue_resume, queue_retry, queue_skip, thread_list,
-      thread_remove, task_state, permission_prompt. Tools that change something take an
+      queue_later, queue_after, queue_cancel, queue_pause, queue_resume, queue_retry, queue_skip,
+      thread_list, thread_remove, task_state, permission_prompt. Tools that change something take an
       idempotency_key: repeated calls with the same key take effect once. permission_prompt
       waits for your answer; other calls are answered meanwhile. A call without a session
       means the session of --session, or that of $COSPOOL_SESSION, which Cospool sets for the

@@ -125,6 +125,9 @@ enum MCPTools {
           description:
             "The earliest time of its start, ISO 8601 with a zone. Prompts behind it may "
             + "start before."),
+        .init(
+          name: "needs", kind: .texts,
+          description: "The messages that have to succeed before it starts."),
       ], changes: true,
       request: { arguments in
         let session = try arguments.sessionID()
@@ -134,7 +137,8 @@ enum MCPTools {
             text: try Content.checked(try arguments.needed("text")),
             id: try arguments.idempotencyKey().map { MessageKey.id(for: $0, in: session) },
             priority: arguments.flag("urgent") ? "urgent" : nil,
-            project: arguments.text("project"), byAgent: true, later: arguments.text("later")))
+            project: arguments.text("project"), byAgent: true, later: arguments.text("later"),
+            needs: arguments.texts("needs").isEmpty ? nil : arguments.texts("needs")))
       }),
   ]
 
@@ -204,6 +208,22 @@ enum MCPTools {
         try APIRequest(
           .put, ["messages", try arguments.needed("id"), "later"],
           body: LaterRequest(later: try arguments.needed("later")))
+      }),
+    MCPTool(
+      name: "queue_after",
+      description:
+        "Lets a waiting prompt wait until other messages have succeeded. It keeps its place, and the "
+        + "prompts behind it may start before.",
+      fields: [
+        message,
+        .init(
+          name: "needs", kind: .texts, description: "The messages before it, of any session.",
+          isRequired: true),
+      ], changes: true,
+      request: { arguments in
+        try APIRequest(
+          .put, ["messages", try arguments.needed("id"), "needs"],
+          body: NeedsRequest(needs: arguments.texts("needs")))
       }),
     MCPTool(
       name: "queue_cancel",

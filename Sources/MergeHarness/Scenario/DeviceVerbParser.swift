@@ -131,6 +131,12 @@ enum DeviceVerbParser {
           .later(try fields.label("message"), try time(&fields))
         }
       ),
+      (
+        "needs",
+        { fields throws(ScenarioError) in
+          .needs(try fields.label("message"), try needs(&fields))
+        }
+      ),
       ("undo", { _ throws(ScenarioError) in .undo }),
       ("undo-skip", { _ throws(ScenarioError) in .undoSkip }),
       ("redo", { _ throws(ScenarioError) in .redo }),
@@ -144,7 +150,7 @@ enum DeviceVerbParser {
         isUrgent: try fields.boolean("urgent", otherwise: false),
         project: try fields.optionalString("project"),
         requeuesThread: try fields.boolean("requeues", otherwise: true),
-        later: try time(&fields)))
+        later: try time(&fields), needs: try needs(&fields)))
   }
 
   private static func host(_ fields: inout FieldReader) throws(ScenarioError) -> DeviceVerb {
@@ -157,6 +163,13 @@ enum DeviceVerbParser {
     try fields.optional("timeMs").map { json throws(ScenarioError) in
       try json.integer(as: "timeMs", in: 0...Int64.max)
     }
+  }
+
+  /// What a message waits for; without the field, nothing.
+  private static func needs(
+    _ fields: inout FieldReader
+  ) throws(ScenarioError) -> [Scenario.Label] {
+    try fields.optional("needs")?.labels(as: "needs") ?? []
   }
 
   private static func move(_ fields: inout FieldReader) throws(ScenarioError) -> DeviceVerb {

@@ -97,6 +97,8 @@ enum DeviceVerb: Hashable, Sendable {
     var requeuesThread = true
     /// The time before which it is not in line, in milliseconds since 1970.
     var later: Int64?
+    /// The messages that it waits for.
+    var needs: [Label] = []
   }
 
   enum Place: Hashable, Sendable {
@@ -137,6 +139,8 @@ enum DeviceVerb: Hashable, Sendable {
   case hold(Label, until: Int64?)
   case notBefore(Label, Int64?)
   case later(Label, Int64?)
+  /// What a message waits for; empty for nothing.
+  case needs(Label, [Label])
   case undo
   /// Skips the latest change, which stays.
   case undoSkip

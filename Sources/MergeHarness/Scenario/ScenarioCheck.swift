@@ -103,6 +103,7 @@ struct ScenarioCheck {
   private mutating func check(_ verb: DeviceVerb) throws(ScenarioError) {
     switch verb {
     case .send(let send):
+      for label in send.needs { try message(label) }
       introduce(session: send.session)
       messages.insert(send.id.name)
     case .sessionAdd(let label, _, _):
@@ -112,6 +113,8 @@ struct ScenarioCheck {
       .restore(let label), .priority(let label, _), .retry(let label), .skip(let label),
       .hold(let label, _), .notBefore(let label, _), .later(let label, _):
       try message(label)
+    case .needs(let label, let needs):
+      for label in [label] + needs { try message(label) }
     case .move(let labels, let place):
       for label in labels { try message(label) }
       switch place {

@@ -102,7 +102,8 @@ enum ScenarioTranscript {
           DeviceVerb.Send(
             session: session(send.session), id: message(send.id), text: ScenarioText(send.text),
             isUrgent: send.priority == .urgent, project: send.project,
-            requeuesThread: send.requeuesThread, later: send.later))
+            requeuesThread: send.requeuesThread, later: send.later,
+            needs: send.needs.map(message)))
       case .edit(let id, let content, _):
         .edit(message(id), ScenarioText(content), againstOpened: false)
       case .insertText(let id, let at, let text):
@@ -131,6 +132,7 @@ enum ScenarioTranscript {
       case .hold(let id, let time): .hold(message(id), until: time)
       case .setNotBefore(let id, let time): .notBefore(message(id), time)
       case .setLater(let id, let time): .later(message(id), time)
+      case .setNeeds(let id, let needs): .needs(message(id), needs.map(message))
       case .importDocument, .attach, .detach, .requeueThread, .stopAttempt, .reportRun,
         .reportTask, .setOnLostServer:
         preconditionFailure("the workload imports nothing, has no files and reports nothing")

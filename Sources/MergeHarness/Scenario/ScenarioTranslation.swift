@@ -60,6 +60,7 @@ extension DeviceVerb {
       priority: send.isUrgent ? .urgent : .normal, project: send.project,
       requeuesThread: send.requeuesThread)
     command.later = send.later
+    command.needs = send.needs.map { labels.note($0.name) }
     return command
   }
 
@@ -123,6 +124,8 @@ extension DeviceVerb {
       .command(.setNotBefore(labels.note(message.name), time))
     case .later(let message, let time):
       .command(.setLater(labels.note(message.name), time))
+    case .needs(let message, let needs):
+      .command(.setNeeds(labels.note(message.name), needs.map { labels.note($0.name) }))
     case .undo:
       .command(.undo(change: nil, skip: false))
     case .undoSkip:

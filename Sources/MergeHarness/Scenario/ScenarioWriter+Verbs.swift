@@ -46,6 +46,8 @@ extension ScenarioWriter {
       return ("not-before", [("message", .label(message))] + self.time(time))
     case .later(let message, let time):
       return ("later", [("message", .label(message))] + self.time(time))
+    case .needs(let message, let needs):
+      return ("needs", [("message", .label(message))] + self.needs(needs))
     case .undo:
       return ("undo", [])
     case .undoSkip:
@@ -95,13 +97,17 @@ extension ScenarioWriter {
     time.map { [("timeMs", .integer($0))] } ?? []
   }
 
+  private static func needs(_ needs: [Scenario.Label]) -> Fields {
+    needs.isEmpty ? [] : [("needs", .labels(needs))]
+  }
+
   private static func fields(of send: DeviceVerb.Send) -> Fields {
     var fields: Fields = [("session", .label(send.session)), ("id", .label(send.id))]
     fields += ScenarioJSON.fields("text", send.text)
     if send.isUrgent { fields.append(("urgent", .boolean(true))) }
     fields += optional("project", send.project)
     if !send.requeuesThread { fields.append(("requeues", .boolean(false))) }
-    return fields + time(send.later)
+    return fields + time(send.later) + needs(send.needs)
   }
 
   static func json(of verb: WorldVerb) -> (String, Fields) {

@@ -59,11 +59,13 @@ public enum Command: Hashable, Sendable {
   /// Continues without a message whose latest attempt did not succeed.
   case skip(MessageID)
   /// Keeps a message from starting before this time, in milliseconds since 1970; nil lets it start
-  /// at once, even if a user set a time.
+  /// at once, even if a user set a time or it waits for other messages.
   case setNotBefore(MessageID, Int64?)
   /// Takes a message out of line until this time, in milliseconds since 1970, while it keeps its place; nil
   /// puts it back.
   case setLater(MessageID, Int64?)
+  /// Takes a message out of line until these have succeeded, while it keeps its place; none puts it back.
+  case setNeeds(MessageID, [MessageID])
   /// Keeps a message from starting until this time, while it is edited; nil releases it.
   case hold(MessageID, until: Int64?)
   /// Takes a message out of its queue because a user stops this attempt at it: unless the attempt
@@ -104,6 +106,8 @@ public enum Command: Hashable, Sendable {
     /// The time before which it is not in line, in milliseconds since 1970; nil if it is in line at
     /// once.
     public var later: Int64?
+    /// The messages that have to succeed before it is in line.
+    public var needs: [MessageID] = []
 
     /// Puts the parts together.
     public init(

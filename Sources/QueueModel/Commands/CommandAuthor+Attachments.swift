@@ -51,27 +51,6 @@ extension CommandAuthor {
     return .affected(count: gone.count)
   }
 
-  /// The properties besides the text of a message from another workspace.
-  mutating func emitDetails(of message: WorkspaceDocument.Message, to reference: OperationID) {
-    if let attempts = message.attempts, attempts > 0 {
-      emit(
-        .setRegister(
-          element: reference, field: .attempts, value: .number(UInt64(attempts)),
-          stamp: stamp))
-    }
-    for (field, text) in [
-      (RegisterField.lastError, message.lastError), (.project, message.project),
-    ] {
-      guard let text, !text.isEmpty else { continue }
-      emit(.setRegister(element: reference, field: field, value: .text(text), stamp: stamp))
-    }
-    for attachment in message.attachments ?? [] {
-      emitTag(of: attachment, to: reference)
-    }
-    if message.byAgent == true { emitByAgent(reference) }
-    if let later = message.later?.milliseconds, later > 0 { emitLater(later, of: reference) }
-  }
-
   /// Writes the time before which a message is not in line.
   mutating func emitLater(_ time: Int64, of message: OperationID) {
     emit(

@@ -43,10 +43,12 @@ extension CommandAuthor {
     return .done
   }
 
-  /// Removes the time of a limit and that of a user.
+  /// Removes the time of a limit and that of a user, and what the message waits for.
   mutating func startNow(_ id: MessageID) throws(QueueError) -> CommandOutcome.Notice {
     let limit = try setTime(nil, .notBefore, of: id)
-    return try setTime(nil, .later, of: id) == .done ? .done : limit
+    let later = try setTime(nil, .later, of: id)
+    let needs = try MessageNeeds.set([], of: id, by: &self)
+    return [limit, later, needs].contains(.done) ? .done : .unchanged
   }
 
   /// A time that a message can wait for: by the author's own clock, it lies in the future.

@@ -14,6 +14,7 @@ extension CommandAuthor {
       return queuedNotice(send.id, in: message.session, max: context.queueSizeMax)
     }
     let later = try send.later.map(checkedLater)
+    let needs = try MessageNeeds.checked(send.needs, of: send.id, in: workspace)
     guard Set(send.attachments.map(\.hash)).count <= Limits.messageAttachmentsMax else {
       throw .limitReached(
         what: "attachments in one message", max: Limits.messageAttachmentsMax)
@@ -36,7 +37,8 @@ extension CommandAuthor {
     let files = send.attachments.reduce(0) {
       $0 + CommandAuthor.operationBytes + $1.note.utf8.count
     }
-    changing(message, bytes: text.utf8.count + files) { author in
+    let bytes = text.utf8.count + files + MessageNeeds.bytes(needs)
+    changing(message, bytes: bytes) { author in
       author.emit(
         .insertText(
           Operation.InsertText(
@@ -46,6 +48,7 @@ extension CommandAuthor {
       }
       if send.byAgent { author.emitByAgent(message) }
       if let later { author.emitLater(later, of: message) }
+      if !needs.isEmpty { MessageNeeds.emit(needs, of: message, by: &author) }
     }
     if send.requeuesThread { requeueThread(send.session, reference: session) }
     // Behind all others of its kind, and behind the urgent ones: the last, unless it is urgent.

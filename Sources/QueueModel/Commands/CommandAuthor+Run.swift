@@ -39,8 +39,7 @@ extension CommandAuthor {
       try removeThreads(sessions)
     case .clearThreads:
       try removeThreads(workspace.threadOrder())
-    case .requeueThread(let session):
-      try requeueThread(session)
+    case .requeueThread(let session): try requeueThread(session)
     case .unlockThread(let session):
       try unlockThread(session)
     case .setHost(let session, let device):
@@ -55,6 +54,8 @@ extension CommandAuthor {
       try setTime(time, .notBefore, of: id)
     case .setLater(let id, let time):
       try setTime(try time.map(checkedLater), .later, of: id)
+    case .setNeeds(let id, let needs):
+      try MessageNeeds.set(needs, of: id, by: &self)
     case .hold(let id, let time):
       try setTime(time, .heldUntil, of: id)
     case .stopAttempt(let id, let attempt):

@@ -83,7 +83,7 @@ struct DocumentImport {
             Operation.InsertText(
               message: id, origins: .init(left: nil, right: nil), text: message.content)))
       }
-      author.emitDetails(of: message, to: id)
+      message.writeDetails(to: id, by: &author)
       for note in message.editionNotes {
         author.emit(.addTag(element: id, field: .edition, clears: [], note: note))
       }
@@ -128,10 +128,29 @@ struct DocumentImport {
 }
 
 extension WorkspaceDocument.Message {
+  /// Writes its properties besides the text.
+  fileprivate func writeDetails(to message: OperationID, by author: inout CommandAuthor) {
+    if let attempts, attempts > 0 {
+      author.emit(
+        .setRegister(
+          element: message, field: .attempts, value: .number(UInt64(attempts)),
+          stamp: author.stamp))
+    }
+    for (field, text) in [(RegisterField.lastError, lastError), (.project, project)] {
+      guard let text, !text.isEmpty else { continue }
+      author.emit(
+        .setRegister(element: message, field: field, value: .text(text), stamp: author.stamp))
+    }
+    for attachment in attachments ?? [] { author.emitTag(of: attachment, to: message) }
+    if byAgent == true { author.emitByAgent(message) }
+    if let later = later?.milliseconds, later > 0 { author.emitLater(later, of: message) }
+    if let needs, !needs.isEmpty { MessageNeeds.emit(needs, of: message, by: &author) }
+  }
+
   /// The approximate minimum size of its operations, in bytes.
   fileprivate var changeBytes: Int {
     let texts = [lastError, project].compactMap { $0 } + (attachments ?? []).map(\.note)
-    return texts.reduce(content.utf8.count + editionBytes) {
+    return texts.reduce(content.utf8.count + editionBytes + MessageNeeds.bytes(needs ?? [])) {
       $0 + CommandAuthor.operationBytes + $1.utf8.count
     }
   }

@@ -45,6 +45,8 @@ public enum QueueError: Error, Hashable, Sendable {
   case messageNotFailed(id: String)
   /// A message cannot wait for a time that has come.
   case timePassed
+  /// A message cannot wait for one that waits for it, or for itself.
+  case needsEachOther(id: String, need: String)
   /// The message's text was not merged, or a user has checked it, so there is nothing to choose.
   case messageNotMerged(id: String)
   /// A merged message has no version of this number; `takesMerged`: whether the merged text can be chosen.
@@ -100,6 +102,7 @@ public enum QueueError: Error, Hashable, Sendable {
     case .messageFinished: "messageFinished"
     case .messageNotFailed: "messageNotFailed"
     case .timePassed: "timePassed"
+    case .needsEachOther: "needsEachOther"
     case .messageNotMerged: "messageNotMerged"
     case .versionNotFound: "versionNotFound"
     case .versionTooLong: "versionTooLong"
@@ -175,6 +178,11 @@ extension QueueError: CustomStringConvertible {
       "Message \(id) did not fail, so there is nothing to retry or skip."
     case .timePassed:
       "This time has passed, so nothing was changed. Give a later one, or leave it out to start at once."
+    case .needsEachOther(let id, let need):
+      id == need
+        ? "Message \(id) cannot wait for itself."
+        : "Message \(id) cannot wait for \(need), which waits for it. To reverse their order, first let "
+          + "\(need) start now."
     case .messageNotMerged(let id):
       "Message \(id) has only one text, so there is nothing to choose. Show the message to see it."
     case .versionNotFound(let number, let count, let takesMerged):

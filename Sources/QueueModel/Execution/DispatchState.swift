@@ -15,6 +15,8 @@ package struct DispatchState: Hashable, Sendable {
   package var earliest: Int64?
   /// The time before which it is not in line, in milliseconds since 1970; nil if it always is.
   package var later: Int64?
+  /// The messages that it waits for: it is not in line before they have succeeded.
+  package var unmetNeeds: [UnmetNeed]
   /// Whether its queue is blocked: it is paused, has another message in flight, or waits for a
   /// decision, for the rest of a change of this message or for a check of its merged text.
   package var queueStands: Bool
@@ -43,6 +45,7 @@ extension DispatchState {
       session: message.session, stands: message.stands && session?.exists == true,
       runState: message.runState, tags: message.liveTags, text: message.text(),
       earliest: earliest == 0 ? nil : earliest, later: message.later,
+      unmetNeeds: UnmetNeed.all(of: message, in: workspace),
       queueStands: session?.isPaused == true || message.runState.isHalted || message.isIncomplete
         || isMerged || others.contains { $0.runState.isInFlight || $0.runState.isHalted },
       isIncomplete: message.isIncomplete, isMerged: isMerged)
@@ -50,7 +53,8 @@ extension DispatchState {
 }
 
 /// The message of a queue that is the first in line at a time. One that a user wants later is
-/// skipped until then, and keeps its place; one that is in flight or waits for a decision never is.
+/// skipped until then, one that waits for other messages until these have succeeded; both keep their
+/// places. One that is in flight or waits for a decision is never skipped.
 package struct QueueLine: Hashable, Sendable {
   /// The first in line; nil if there is none.
   package private(set) var first: MessageID?
@@ -59,6 +63,8 @@ package struct QueueLine: Hashable, Sendable {
   package private(set) var next: Int64?
   /// That message; the first one if there are several.
   package private(set) var nextMessage: MessageID?
+  /// The first message that is skipped because it waits for others; nil if there is none.
+  package private(set) var needy: MessageID?
 
   /// The maximum number of places that are examined together.
   private static let placesMax = 256
@@ -72,12 +78,11 @@ package struct QueueLine: Hashable, Sendable {
     besides isPassedOver: (MessageID) -> Bool = { _ in false }
   ) {
     var places = 0..<1
+    var circles = NeedCircles()
     while true {
       let messages = workspace.effectiveOrder(of: session, at: places)
       for id in messages {
-        if let later = workspace.shownMessage(id)?.laterInLine, later > time {
-          if later < next ?? .max { (next, nextMessage) = (later, id) }
-        } else if !isPassedOver(id) {
+        if !skips(id, in: workspace, by: time, &circles), !isPassedOver(id) {
           first = id
           return
         }
@@ -87,6 +92,25 @@ package struct QueueLine: Hashable, Sendable {
     }
   }
 
+  /// Whether a message is not in line; notes what it waits for.
+  private mutating func skips(
+    _ id: MessageID, in workspace: Workspace, by time: Int64, _ circles: inout NeedCircles
+  ) -> Bool {
+    guard let message = workspace.shownMessage(id), !message.runState.isInFlight,
+      !message.runState.isHalted
+    else { return false }
+    if let later = message.later, later > time {
+      if later < next ?? .max { (next, nextMessage) = (later, id) }
+      return true
+    }
+    guard !UnmetNeed.all(of: message, in: workspace, &circles).isEmpty else { return false }
+    needy = needy ?? id
+    return true
+  }
+
+  /// Whether a message that is skipped may come into line.
+  package var isAwaited: Bool { next != nil || needy != nil }
+
   /// The first in line, if its queue may continue.
   package func startable(in workspace: Workspace) -> (message: MessageID, state: DispatchState)? {
     guard let first, let state = workspace.dispatchState(of: first), !state.queueStands,
@@ -95,20 +119,14 @@ package struct QueueLine: Hashable, Sendable {
     return (first, state)
   }
 
-  /// Whether any message of a session may start, now or when its time comes.
+  /// Whether any message of a session may start: now, when its time comes, or when the messages that
+  /// it waits for have succeeded.
   ///
   /// - Complexity: as for a line.
   package static func comes(to session: SessionID, in workspace: Workspace) -> Bool {
     guard let head = workspace.head(of: session), !head.isPaused else { return false }
     let line = QueueLine(of: session, in: workspace, by: 0)
-    return line.next != nil || line.startable(in: workspace) != nil
-  }
-}
-
-extension ShownMessage {
-  /// The time before which it is not in line; nil if it always is.
-  fileprivate var laterInLine: Int64? {
-    runState.isInFlight || runState.isHalted ? nil : later
+    return line.isAwaited || line.startable(in: workspace) != nil
   }
 }
 
@@ -119,6 +137,14 @@ extension Workspace {
   ///   packed.
   package func dispatchState(of id: MessageID) -> DispatchState? {
     shownMessage(id).map { DispatchState(of: $0, in: self) }
+  }
+
+  /// The messages that a message waits for, if it waits in line; empty if it is unknown.
+  ///
+  /// - Complexity: O(messages that lead to each other by their needs); also O(messages of each packed
+  ///   session that holds one).
+  public func unmetNeeds(of id: MessageID) -> [UnmetNeed] {
+    shownMessage(id).map { UnmetNeed.all(of: $0, in: self) } ?? []
   }
 
   /// The message at the head of a queue, whether or not it may start.

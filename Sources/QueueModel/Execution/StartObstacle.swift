@@ -23,6 +23,8 @@ public enum StartObstacle: Hashable, Sendable {
   /// The first message must not start before this time, in milliseconds since 1970, or no message
   /// is in line before it.
   case notBefore(Int64)
+  /// No message is in line before this one has succeeded.
+  case needs(UnmetNeed)
   /// The last start, or the last request to the authority, failed. The next attempt is at this
   /// time, in milliseconds since 1970.
   case triesAgain(Int64)

@@ -118,6 +118,7 @@ extension MessageView {
   /// Whether only its place in the queue keeps the message from starting.
   fileprivate var startsByItself: Bool {
     status == .queued && run == nil && notBefore == nil && heldUntil == nil && later == nil
+      && needs.isEmpty
   }
 }
 

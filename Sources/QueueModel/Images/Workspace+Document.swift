@@ -25,6 +25,7 @@ extension WorkspaceDocument.Message {
     attachments = view.attachments.isEmpty ? nil : view.attachments
     byAgent = view.isByAgent ? true : nil
     later = view.later.map(DocumentTime.init)
+    needs = view.needs.isEmpty ? nil : view.needs
     editions =
       view.versions.isEmpty ? nil : view.versions.map(WorkspaceDocument.Edition.init)
   }

@@ -88,6 +88,9 @@ public struct WorkspaceDocument: Hashable, Sendable {
     /// The time before which it is not in line; absent if it always is. An imported message waits,
     /// too.
     public var later: DocumentTime?
+    /// The messages that have to succeed before it is in line; absent if there are none. An imported
+    /// message waits for them, too.
+    public var needs: [MessageID]?
     /// The texts from which `content` was merged, until a user has checked it. An imported message
     /// waits, too.
     public var editions: [Edition]?
@@ -256,6 +259,7 @@ extension WorkspaceDocument.Message {
     }
     if createdAt.milliseconds < 0 { return "createdAt: it is before 1970" }
     if let later, later.milliseconds < 0 { return "later: it is before 1970" }
+    if (needs ?? []).count > Limits.needsMax { return "needs: more than \(Limits.needsMax)" }
     return editionsFault
   }
 }

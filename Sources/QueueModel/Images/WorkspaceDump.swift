@@ -73,6 +73,8 @@ public struct WorkspaceDump: Hashable, Sendable {
     public var byAgent: Bool?
     /// The time before which it is not in line; absent if it always is.
     public var later: Int64?
+    /// The messages that have to succeed before it is in line; left out if there are none.
+    public var needs: [MessageID]?
   }
 
   /// By replica id.
@@ -125,7 +127,8 @@ extension WorkspaceDump.Message {
       createdAt: view.createdAt, device: view.device?.id, project: view.project,
       attempts: view.attempts == 0 ? nil : view.attempts, lastError: view.lastError,
       attachments: view.attachments.isEmpty ? nil : view.attachments,
-      byAgent: view.isByAgent ? true : nil, later: view.later)
+      byAgent: view.isByAgent ? true : nil, later: view.later,
+      needs: view.needs.isEmpty ? nil : view.needs)
   }
 }
 

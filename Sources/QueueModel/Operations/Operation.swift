@@ -267,6 +267,9 @@ public struct RegisterField: RawRepresentable, Hashable, Comparable, Sendable {
   public static let later = RegisterField(rawValue: 15)
   /// The attempt at a message that a user stopped last: a number.
   public static let stopped = RegisterField(rawValue: 16)
+  /// The messages that have to succeed before a message is in line: text, their ids with spaces between
+  /// them. The messages behind it may start meanwhile.
+  public static let needs = RegisterField(rawValue: 17)
   /// How far the latest attempt at a message has come: text, fenced, see `Run`.
   public static let run = RegisterField(rawValue: 128)
   /// A user's decision about a failed attempt at a message: a number, fenced, see `Resolution`.

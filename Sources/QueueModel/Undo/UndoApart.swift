@@ -68,7 +68,9 @@ extension Apartness {
         // A choice among texts lets the message start.
         case (.tags(.edition), .files(let taken, _)) where taken.count < 2: break
         case (.tags(.live), _), (.tags(.edition), _), (.register(.priority), _),
-          (.register(.notBefore), _), (.register(.heldUntil), _), (.register(.later), _):
+          (.register(.notBefore), _), (.register(.heldUntil), _), (.register(.later), _),
+          (.register(.needs), _):
+          sessions.formUnion(UnmetNeed.sessions(around: id, in: workspace))
           sessions.insert(present)
         case (.place, .place(let place)):
           sessions.insert(present)
@@ -104,23 +106,36 @@ enum UndoTurns {
     }
     let left = Set(now.map(\.message))
     let order = former.lazy.map(\.message).filter(left.contains)
-    guard now.contains(where: \.isLater) || former.contains(where: \.isLater) else {
+    guard now.contains(where: \.isSkipped) || former.contains(where: \.isSkipped) else {
       return isSooner || order.first != first.message
     }
     // A skipped message lets the messages after it start, whichever clock decides.
-    let wanted = Dictionary(former.map { ($0.message, $0.later) }) { first, _ in first }
+    let waits = Dictionary(former.map { ($0.message, $0.wait) }) { first, _ in first }
     return isSooner || Array(order) != now.map(\.message)
-      || now.contains { $0.later != wanted[$0.message] && now.count > 1 }
+      || now.contains { turn in
+        guard let wait = waits[turn.message], turn.wait != wait else { return false }
+        return now.count > 1 || turn.wait.lacks(wait)
+      }
   }
 
   private struct Turn {
     var message: MessageID
     /// The time before which it does not start: its own, or that of a message before it.
     var earliest: Int64
+    var wait: Wait
+
+    var isSkipped: Bool { wait != Wait() }
+  }
+
+  /// What a message waits for while the messages after it may start.
+  private struct Wait: Equatable {
     /// The time until which it is skipped.
     var later: Int64?
+    /// The messages that have to succeed first, and whether each may do so without a decision.
+    var needs: [MessageID: Bool] = [:]
 
-    var isLater: Bool { later != nil }
+    /// Whether it does not wait for a message that another wait is for.
+    func lacks(_ other: Wait) -> Bool { other.needs.keys.contains { needs[$0] == nil } }
   }
 
   /// What a session's host runs, in order, without a further command.
@@ -135,18 +150,22 @@ enum UndoTurns {
     var earliest: Int64 = 0
     for id in workspace.effectiveOrder(of: id) {
       guard let message = messages[id], !message.runState.isInFlight else { continue }
+      let wait = Wait(
+        later: message.later,
+        needs: Dictionary(
+          UnmetNeed.all(of: message, in: workspace).map { ($0.message, $0.isPending) }
+        ) { first, _ in first })
       let waitsForALook = message.waitsForChoice(under: session.onMerge)
       if message.runState.isHalted || message.isIncomplete || waitsForALook {
         // The messages that it blocks may start until its own time comes.
-        if message.later == nil || message.runState.isHalted { break }
+        if wait == Wait() || message.runState.isHalted { break }
         continue
       }
       // While it is skipped, its own times delay no other message.
-      if message.later == nil { earliest = max(earliest, message.ownTime) }
+      if wait == Wait() { earliest = max(earliest, message.ownTime) }
       turns.append(
         Turn(
-          message: id, earliest: max(earliest, message.ownTime, message.later ?? 0),
-          later: message.later))
+          message: id, earliest: max(earliest, message.ownTime, wait.later ?? 0), wait: wait))
     }
     return turns
   }

@@ -67,7 +67,7 @@ extension UndoField {
     case (.session, .register(let register)):
       [.name, .project, .host, .onLostServer, .onMerge].contains(register)
     case (.message, .register(let register)):
-      [.project, .priority, .notBefore, .heldUntil, .later].contains(register)
+      [.project, .priority, .notBefore, .heldUntil, .later, .needs].contains(register)
     case (.session, .text): false
     case (_, .place), (.message, .text): true
     }

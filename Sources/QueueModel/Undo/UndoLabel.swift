@@ -76,6 +76,8 @@ public struct UndoLabel: Hashable, Sendable, CustomStringConvertible {
     case paired
     /// Changed the address of this device's server.
     case movedServer
+    /// Said which messages have to succeed before one starts.
+    case needed
   }
 
   /// The maximum number of Unicode scalars of a message's text in a label.
@@ -137,6 +139,7 @@ public struct UndoLabel: Hashable, Sendable, CustomStringConvertible {
     case .unlockedThread: return "unlocking the thread of \(session)"
     case .imported: return "importing \(count == 1 ? "1 message" : "\(count) messages")"
     case .delayed: return "setting the time of \(message)" + place
+    case .needed: return "setting what \(message) waits for" + place
     case .hosted: return "choosing the host of \(session)"
     case .retried: return "retrying \(message)" + place
     case .skipped: return "skipping \(message)" + place
@@ -190,6 +193,7 @@ extension Command {
     case .importDocument(let document):
       UndoLabel(kind: .imported, count: document.messageCount)
     case .setNotBefore(let id, _), .setLater(let id, _): UndoLabel(kind: .delayed, message: id)
+    case .setNeeds(let id, _): UndoLabel(kind: .needed, message: id)
     case .hold(let id, _): UndoLabel(kind: .held, message: id)
     case .setHost(let id, _): UndoLabel(kind: .hosted, session: id)
     case .setOnLostServer(let id, _): UndoLabel(kind: .setOnLostServer, session: id)

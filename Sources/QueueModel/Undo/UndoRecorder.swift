@@ -90,8 +90,8 @@ struct UndoRecorder {
     .exists, .queued, .locked, .paused, .live, .attachment, .edition,
   ]
   private static let registers: [RegisterField] = [
-    .name, .project, .priority, .notBefore, .heldUntil, .later, .host, .onLostServer,
-    .onMerge,
+    .name, .project, .priority, .notBefore, .heldUntil, .later, .needs, .host,
+    .onLostServer, .onMerge,
   ]
 
   private mutating func noteTags(

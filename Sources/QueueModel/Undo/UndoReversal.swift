@@ -315,6 +315,7 @@ extension UndoStep {
     case (.register(.notBefore), .register(let time)), (.register(.heldUntil), .register(let time)),
       (.register(.later), .register(let time)):
       time?.milliseconds == nil ? 7 : 2
+    case (.register(.needs), .register(let needs)): MessageNeeds.ids(needs).isEmpty ? 7 : 2
     case (.text, _), (.tags(.attachment), _): 3
     case (.place, _), (.register, _): 5
     default: 4

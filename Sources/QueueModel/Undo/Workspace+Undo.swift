@@ -215,7 +215,8 @@ extension Workspace {
       plan.left.append(.overtaken(remedy: step.remedy(in: self)))
       return false
     }
-    var pausing = outcome.touched.sessions.filter { UndoTurns.start(in: $0, from: self, to: copy) }
+    let touched = outcome.touched.sessions.union(change.sessionsAround(in: copy))
+    var pausing = touched.filter { UndoTurns.start(in: $0, from: self, to: copy) }
     if let apart = context.apart, !outcome.operations.isEmpty {
       pausing.formUnion(apart.sessionsToPause(by: change, in: self))
       // If it settles a text, the message may start.
@@ -240,6 +241,16 @@ extension [UndoObstacle] {
 }
 
 extension UndoEntry {
+  /// The sessions in which a message may start because a circle of needs is closed.
+  fileprivate func sessionsAround(in workspace: Workspace) -> Set<SessionID> {
+    steps.reduce(into: []) { sessions, step in
+      guard step.field.part == .register(.needs), let id = step.field.element.message else {
+        return
+      }
+      sessions.formUnion(UnmetNeed.sessions(around: id, in: workspace))
+    }
+  }
+
   /// Whether it concerns only texts, and its undo leaves them as others saved them.
   fileprivate func leavesTexts(
     from before: Workspace, to after: Workspace, own: Set<String>

@@ -99,6 +99,8 @@ public enum HistoryAction: Hashable, Sendable {
   case skipped
   /// The message waits for a time, or for an edit; 0 if it no longer waits.
   case postponed(until: Int64)
+  /// The message waits for this number of others; 0 if it no longer waits.
+  case setNeeds(Int)
   /// The session's agent reached this state, given by its name for people: a failed task is not
   /// called completed. A note has its operation, request or result.
   case task(TaskStatus.Kind, words: String, note: String)
@@ -140,6 +142,7 @@ public enum HistoryAction: Hashable, Sendable {
     case .retried: "retried"
     case .skipped: "skipped"
     case .postponed: "postponed"
+    case .setNeeds: "setNeeds"
     case .task: "task"
     case .unknown: "unknown"
     }
@@ -195,6 +198,9 @@ extension HistoryAction: CustomStringConvertible {
     case .skipped: "continued without the message"
     case .postponed(let time):
       time == 0 ? "let the message go" : "let the message wait for its time"
+    case .setNeeds(0): "let the message go"
+    case .setNeeds(let count):
+      "let the message wait for \(count == 1 ? "another one" : "\(count) others")"
     case .task(_, let words, let note):
       "task: \(words)" + (note.isEmpty || note == words ? "" : ", \(note)")
     case .unknown: "did something that this version does not know"

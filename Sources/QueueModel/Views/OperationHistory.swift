@@ -241,6 +241,7 @@ extension HistoryAction {
     case (.notBefore, .number(let time)), (.heldUntil, .number(let time)),
       (.later, .number(let time)):
       self = .postponed(until: Int64(clamping: time))
+    case (.needs, let value): self = .setNeeds(MessageNeeds.ids(value).count)
     case (.stopped, .number): self = .stopped
     default: self = .unknown
     }

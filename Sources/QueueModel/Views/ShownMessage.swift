@@ -79,6 +79,8 @@ extension ShownMessage {
   var notBefore: Int64? { register(.notBefore)?.milliseconds }
   var heldUntil: Int64? { register(.heldUntil)?.milliseconds }
   var later: Int64? { register(.later)?.milliseconds }
+  /// The messages that have to succeed before it is in line.
+  var needs: [MessageID] { MessageNeeds.ids(register(.needs)) }
   var project: String? { nonEmptyText(.project) }
   /// The error of the latest attempt before an import.
   var lastError: String? { nonEmptyText(.lastError) }

@@ -36,6 +36,9 @@ public struct MessageView: Hashable, Sendable, Identifiable {
   /// The time before which it is not in line, because a user wants it later, in milliseconds since
   /// 1970; it may have passed.
   public var later: Int64?
+  /// The messages that have to succeed before it is in line, whether or not they have; see
+  /// `Workspace.unmetNeeds(of:)`.
+  public var needs: [MessageID] = []
   /// How a user withdrew it while it runs; nil if no user did. Unless the attempt succeeds, it
   /// counts as cancelled.
   public var withdrawal: Withdrawal?

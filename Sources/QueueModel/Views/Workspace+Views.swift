@@ -115,7 +115,7 @@ extension Workspace {
       lastError: message.runState.run.map(\.error) ?? message.lastError,
       attachments: message.attachments, isByAgent: message.isByAgent, run: message.runState.run,
       notBefore: message.notBefore, heldUntil: message.heldUntil,
-      later: message.later, withdrawal: message.withdrawal,
+      later: message.later, needs: message.needs, withdrawal: message.withdrawal,
       saved: message.savedTexts(of: device(of:)))
   }
 

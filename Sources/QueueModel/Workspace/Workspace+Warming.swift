@@ -119,8 +119,8 @@ extension Command {
     case .reportTask(let report): [report.session]
     case .addThreads(let ids), .moveThreads(let ids, _): ids
     case .edit, .insertText, .deleteText, .move, .cancel, .restore, .setPriority, .attach, .detach,
-      .removeThreads, .clearThreads, .retry, .skip, .setNotBefore, .setLater, .hold, .stopAttempt,
-      .reportRun, .importDocument, .undo, .redo:
+      .removeThreads, .clearThreads, .retry, .skip, .setNotBefore, .setLater, .setNeeds, .hold,
+      .stopAttempt, .reportRun, .importDocument, .undo, .redo:
       []
     }
   }
@@ -130,8 +130,8 @@ extension Command {
     case .send(let send): [send.id]
     case .edit(let id, _, _), .insertText(let id, _, _), .deleteText(let id, _), .restore(let id),
       .setPriority(let id, _), .attach(let id, _), .detach(let id, _), .retry(let id),
-      .skip(let id), .setNotBefore(let id, _), .setLater(let id, _), .hold(let id, _),
-      .stopAttempt(let id, _), .reportRun(let id, _):
+      .skip(let id), .setNotBefore(let id, _), .setLater(let id, _), .setNeeds(let id, _),
+      .hold(let id, _), .stopAttempt(let id, _), .reportRun(let id, _):
       [id]
     case .cancel(let ids): ids
     case .move(let ids, .before(let neighbour)), .move(let ids, .after(let neighbour)):

@@ -78,6 +78,9 @@ final class CommandChecker: SimulationChecker {
       return (try? workspace.message(message))?.heldUntil == time ? nil : "is held otherwise"
     case .setLater(let message, let time):
       return (try? workspace.message(message))?.later == time ? nil : "is wanted at another time"
+    case .setNeeds(let message, let needs):
+      return (try? workspace.message(message)).map { Set($0.needs) } == Set(needs)
+        ? nil : "waits for others"
     case .setNotBefore(let message, let time):
       return (try? workspace.message(message))?.notBefore == time
         ? nil : "has another start time"

@@ -23,6 +23,7 @@ final class SimulatedPeople: SimulationPart {
       if device.life == life { takeOverSometimes(on: device) }
       if device.life == life { stopSometimes(on: device) }
       if device.life == life { settleUnseen(on: device) }
+      if device.life == life { forgetNeeds(on: device) }
     }
     switch action {
     case .open(let message):

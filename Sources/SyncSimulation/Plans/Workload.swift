@@ -35,11 +35,11 @@ struct Workload {
     case setPriority, pause, resume, moveThread, removeThreads, clearThreads, unlockThread
     case insertText, deleteText, undo, redo
     // Only if hosts run messages; after the others, so that those are drawn the same.
-    case setHost, retry, skip, hold, setNotBefore, setOnMerge, setLater
+    case setHost, retry, skip, hold, setNotBefore, setOnMerge, setLater, setNeeds
 
     var needsHosts: Bool {
       switch self {
-      case .setHost, .retry, .skip, .hold, .setNotBefore, .setOnMerge, .setLater: true
+      case .setHost, .retry, .skip, .hold, .setNotBefore, .setOnMerge, .setLater, .setNeeds: true
       default: false
       }
     }
@@ -110,7 +110,7 @@ struct Workload {
     case .edit: 20
     case .move: 16
     case .cancel, .restore, .moveThread, .open, .insertText, .undo, .setHost, .retry: 8
-    case .setPriority, .setLater: 6
+    case .setPriority, .setLater, .setNeeds: 6
     case .pause, .resume, .removeThreads, .addSession, .deleteText, .redo: 4
     case .renameSession, .deleteSession, .unlockThread, .skip, .hold, .setOnMerge: 3
     case .clear, .setNotBefore: 2
@@ -178,6 +178,8 @@ struct Workload {
     case .hold: return .command(.hold(anyMessage(workspace), until: soon(workspace)))
     case .setNotBefore: return .command(.setNotBefore(anyMessage(workspace), soon(workspace)))
     case .setLater: return .command(.setLater(anyMessage(workspace), soon(workspace)))
+    case .setNeeds:
+      return .command(.setNeeds(anyMessage(workspace), needs(workspace)))
     case .setOnMerge:
       return .command(.setOnMerge(session, generator.chance(65) ? .run : .wait))
     }
@@ -209,6 +211,11 @@ struct Workload {
     return workspace.latestStamp.milliseconds + Int64(generator.below(60_000))
   }
 
+  /// One message or several of any session, or none.
+  private mutating func needs(_ workspace: Workspace) -> [MessageID] {
+    (0..<generator.below(3)).map { _ in anyMessage(workspace) }
+  }
+
   /// Typing, sometimes past the end of the text.
   private mutating func insertion(_ workspace: Workspace) -> UserAction {
     let message = anyMessage(workspace)
@@ -234,6 +241,7 @@ struct Workload {
       session: session, id: id, text: text(), priority: generator.chance(15) ? .urgent : .normal,
       project: generator.chance(10) ? name() : nil, requeuesThread: generator.chance(85))
     if hostCount > 0, generator.chance(8) { send.later = soon(workspace) }
+    if hostCount > 0, generator.chance(10) { send.needs = needs(workspace) }
     return send
   }
 
