@@ -7,6 +7,7 @@ import { deed } from './diff.js'
 import { rove, useShortcuts, usesShortcuts } from './keys.js'
 import './line.js'
 import { STUCK } from './model.js'
+import { STOP } from './row.js'
 import { newSession } from './title.js'
 
 /** How long what was decided is shown at least, in milliseconds. */
@@ -160,7 +161,7 @@ class InboxView extends HTMLElement {
       if (running || task?.status === 'processing') {
         const progress = task?.todoProgress
         const words = progress?.total ? `${progress.completed} of ${progress.total}${progress.currentTask ? ` · ${progress.currentTask}` : ''}` : task?.operation ?? firstLine(running?.content)
-        working.push({ session: id, kind: 'working', words, progress, since: task?.startTime || null, mend: { label: 'Stop', run: () => this.#stop(id) } })
+        working.push({ session: id, kind: 'working', words, progress, since: task?.startTime || null, mend: { label: 'Stop', run: () => perform('stop', { session: id, id: running?.id }, STOP) } })
         continue
       }
       const next = nextOf(model.queues.get(id))
@@ -186,10 +187,6 @@ class InboxView extends HTMLElement {
     if (why?.mend) return why.mend
     if (!why?.mayRunHere || !model.sync?.device) return null
     return { label: `Run on ${model.sync.deviceName}${why.isAway ? ' instead' : ''}`, run: () => perform('host', { session, device: model.sync.device }, { done: (answer) => answer.warning ?? `${nameOf(session)} runs on ${model.sync.deviceName} now` }) }
-  }
-
-  #stop(session) {
-    perform('stop', { session }, { done: ({ stopped, device }) => (!stopped ? 'No agent is at work' : device ? `Stopping on ${device}` : 'Stopped') })
   }
 
   /** With the pointer or the focus in a list, no line changes its place, and what goes keeps its own. */

@@ -11,10 +11,10 @@ import { outputOf } from './output.js'
 import { form, panel } from './sheet.js'
 
 /** What is said while an agent is stopped, on whatever device it is at work. */
-const STOP = {
+export const STOP = {
   busy: 'stopping …',
-  done: ({ stopped, device, awaySince }) => !stopped ? 'No agent is at work'
-    : awaySince ? `${device} is away: it stops when it is back` : device ? `Stopping on ${device}` : 'Stopped',
+  done: ({ stopped, message, device, awaySince }) => !stopped ? 'Nothing is stopped: that turn has ended'
+    : `Stopping ${message ? named(message.text) : 'it'}` + (awaySince ? `: ${device} is away, and stops it when it is back` : device ? ` on ${device}` : ''),
 }
 const MENU = ['up', 'down', 'top', 'bottom', 'place', 'urgent', 'normal', 'attach', 'copy', 'output', 'stop', 'takeOver', 'restore', 'resend', 'discard', 'cancel']
 /** Shown only in the states they are for: elsewhere nobody looks for them. */

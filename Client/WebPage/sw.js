@@ -2,7 +2,7 @@
 // answers goes past it: nothing of the workspace is kept here.
 
 // `make page` writes the hashes.
-const VERSION = '36ddf1751f8aea3e'
+const VERSION = '5dbaf69a6cb8a123'
 const FILES = {
   '/actions.js': 'df21e2c55ca76e3f',
   '/activity.js': '93d01a75b91d87be',
@@ -16,8 +16,8 @@ const FILES = {
   '/editor.js': '4097091c29cae659',
   '/icon.png': '29304358db9de4f0',
   '/icon.svg': 'a91f4ba2508d7b69',
-  '/inbox.js': '19421fc6a96cfa6b',
-  '/': '5fe0764da723e863',
+  '/inbox.js': 'b7fa889493b1810d',
+  '/': 'ac359a4867a1d262',
   '/installed.js': 'e2734e7129b4d15c',
   '/keys.js': '54b8a63013ea5c51',
   '/line.js': 'ef0fa367ed7c5e36',
@@ -28,11 +28,11 @@ const FILES = {
   '/next.js': '0e5dbfe3c12dbeed',
   '/output.js': 'f5494d07eda1ed16',
   '/request.js': '6951db7b27983642',
-  '/row.js': '942d43d0f58e0d9d',
+  '/row.js': '442e0907fa020ab4',
   '/session.js': 'f57d0964a6e49840',
   '/settings.js': '4176d220c429f5e6',
   '/sheet.js': 'd9ea71b987818480',
-  '/source.js': 'cbfd6af8136a6763',
+  '/source.js': '938a21abe6aeb816',
   '/storage.js': '3833c7327cbe3c52',
   '/style.css': 'a73ee35b7dc12a79',
   '/theme.js': 'df554ff770271a8d',

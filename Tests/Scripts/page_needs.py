@@ -436,6 +436,6 @@ def check_cancel_against_start(browser, fixture, figures):
     line.get_by_role("button", name="More").click()
     # It is stopped from here, too.
     line.get_by_role("button", name="Stop the agent").click()
-    shown(page.locator("#live")).to_contain_text("Stopping on laptop")
+    shown(page.locator("#live")).to_contain_text("Stopping “started elsewhere” on laptop")
     shown(page.locator("queue-row.running")).to_have_count(0)
     laptop.api("PUT", "settings/agent", {"value": "none"})

@@ -143,15 +143,39 @@ import Testing
       try await serve("sleep 1000", on: daemon)
       _ = try await message(.running, on: daemon)
       var stopped = false
+      var named: String?
       while !stopped {
-        let reply = try await daemon.request("POST", "/v1/sessions/s/stop")
-        stopped = try reply.decoded(StopAnswer.self).stopped
+        let reply = try await daemon.request("POST", "/v1/sessions/s/stop").decoded(StopAnswer.self)
+        stopped = reply.stopped
+        named = reply.message?.text
       }
+      #expect(named == "look")
       _ = try await message(.cancelled, on: daemon)
       let activity = try await daemon.request("GET", "/v1/sessions/s/activity")
         .decoded(ActivityAnswer.self)
       #expect(activity.currentError == nil)
       #expect(!activity.isProcessing)
+    }
+  }
+
+  // I-144: a stop that names a message stops its turn or nothing.
+  @Test func aStopIsForTheTurnThatItsUserSaw() async throws {
+    try await RunningDaemon.run { daemon in
+      #expect(try await send([], to: daemon).status == 201)
+      try await serve("sleep 1000", on: daemon)
+      let running = try await message(.running, on: daemon)
+      let other = #"{"message":"00000000-0000-4000-8000-000000000000"}"#
+      let missed = try await daemon.request("POST", "/v1/sessions/s/stop", other)
+      #expect(try missed.decoded(StopAnswer.self) == StopAnswer(stopped: false), "\(missed)")
+      let taken = try await daemon.request(
+        "POST", "/v1/sessions/s/take-over",
+        #"{"device":"this","message":"00000000-0000-4000-8000-000000000000"}"#)
+      #expect(taken.status == 409 && taken.body.contains("noTurn"), "\(taken)")
+      #expect(try await message(.running, on: daemon).id == running.id)
+      let meant = try await daemon.request(
+        "POST", "/v1/sessions/s/stop", #"{"message":"\#(running.id)"}"#)
+      #expect(try meant.decoded(StopAnswer.self).message?.id == running.id, "\(meant)")
+      _ = try await message(.cancelled, on: daemon)
     }
   }
 

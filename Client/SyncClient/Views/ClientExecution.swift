@@ -112,11 +112,16 @@ public struct ClientExecution: Sendable {
 
   /// Stops the agent of a session on this device; its message counts as cancelled.
   ///
-  /// - Returns: whether one was at work here.
-  public func stopAgent(of session: SessionID) async throws(ClientError) -> Bool {
+  /// - Parameter message: the message that the user means; nil for whichever runs.
+  /// - Returns: the message that it worked on; nil if no agent worked here, or it worked on another message.
+  public func stopAgent(
+    of session: SessionID, at message: MessageID? = nil
+  ) async throws(ClientError) -> MessageID? {
     try await client.engine.submit { core, context, store throws(Replica.Fault) in
-      let actions = core.agentStopRequested(session, at: context, store: store)
-      return (actions != nil, actions ?? [])
+      let running = core.running[session]?.message
+      let actions = core.agentStopRequested(
+        session, of: message, at: context, store: store)
+      return (actions == nil ? nil : running, actions ?? [])
     }
   }
 

@@ -78,7 +78,8 @@ extension SessionCommands {
 
     func request(input: StandardInput) throws -> APIRequest {
       try APIRequest(
-        .post, ["sessions", session, "take-over"], body: HostRequest(device: device))
+        .post, ["sessions", session, "take-over"],
+        body: TakeOverRequest(device: device))
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
@@ -288,10 +289,11 @@ extension QueueCommands {
     func text(of answer: Answer, style: TextStyle) throws -> String {
       let stop = try answer.decoded(StopAnswer.self)
       guard stop.stopped else { return "no agent is running" }
-      guard let device = stop.device.map(TextStyle.line) else { return "stopping" }
+      let stopping = "stopping" + (stop.message.map { " " + ReceiptText.named([$0]) } ?? "")
+      guard let device = stop.device.map(TextStyle.line) else { return stopping }
       return stop.awaySince == nil
-        ? "stopping on \(device)"
-        : "\(device) is away. It stops when it is back. To continue without it: cospool session "
+        ? "\(stopping) on \(device)"
+        : "\(stopping): \(device) is away. It stops when it is back. To continue without it: cospool session "
           + "take-over \(Shell.quoted(session.id))"
     }
   }
