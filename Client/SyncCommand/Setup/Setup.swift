@@ -53,6 +53,8 @@ struct Setup {
     for agent in HookAgent.allCases {
       await step("hooks") { try await $0.hooks(of: agent) }
     }
+    guard !steps.contains(where: { $0.step == "daemon" && $0.state == .failed }) else { return }
+    await step("agent") { try await $0.agent() }
   }
 
   private mutating func step(
@@ -289,6 +291,35 @@ struct Setup {
       [name] + again + Paths.dataOption(directory, variables))
     let text = try await install.run(in: environment)
     return step(.done, "\(name): " + text.replacing("\n", with: ". "))
+  }
+
+  /// The agent that runs the prompts of the sessions that a user assigns to this device.
+  private func agent() async throws -> SetupStep {
+    func step(_ state: SetupStep.State, _ what: String, fix: String? = nil) -> SetupStep {
+      SetupStep(step: "agent", state: state, what: what, fix: fix)
+    }
+    let path = ["settings", "agent"]
+    let now = try await connection.answer(to: APIRequest(.get, path)).decoded(SettingAnswer.self)
+    guard case .string(let kind)? = now.value, kind == AgentKind.none.rawValue else {
+      return step(.unchanged, "this device has an agent that runs prompts")
+    }
+    let installed = HookAgent.allCases.filter {
+      ProgramRun.path(of: $0.rawValue, in: variables) != nil
+    }
+    for agent in installed {
+      let name = agent.rawValue
+      guard environment.confirm?("Run prompts with \(name) on this device?") == true else {
+        continue
+      }
+      let request = try APIRequest(.put, path, body: SettingRequest(value: .string(name)))
+      _ = try await connection.answer(to: request)
+      return step(
+        .done, "\(name) runs the prompts of the sessions that you assign to this device",
+        fix: "cospool session host SESSION this")
+    }
+    return step(
+      .skipped, "no agent runs prompts on this device",
+      fix: "cospool config set agent claude; or codex, opencode, acp, command.")
   }
 
   // MARK: The report
