@@ -256,4 +256,31 @@ struct OutageTests {
     try scene.pass(milliseconds: 60_000)
     #expect(scene.host.workspace.status(1) == .unknown && scene.begun == [])
   }
+
+  /// It was moved here from a session of another device, to which it had been granted.
+  @Test func whatWasMovedHereSaysWhereItMayRun() throws {
+    var scene = try Scene()
+    try scene.host.perform(.send("text 3", as: 3, in: "t"))
+    try scene.changed()
+    try scene.answer(.leased(token: 7, milliseconds: 30_000))
+    func held(_ number: UInt64) -> AuthorityAnswer {
+      let attempt = AttemptName(message: .numbered(number), number: 1)
+      return .held(
+        by: DeviceID(high: 0xD, low: 2), milliseconds: 10_000,
+        AttemptAtWork(attempt: attempt, awaySince: 5))
+    }
+    try scene.answer(held(1))
+    #expect(scene.executor.runsElsewhere[Scene.session]?.atWork.awaySince == 5)
+    try scene.pass(milliseconds: 12_000)
+    try scene.answer(.go)
+    #expect(scene.executor.runsElsewhere.isEmpty && scene.begun.map(\.message) == [.numbered(1)])
+    // A session says so only of its own messages.
+    try scene.end(with: .succeeded(summary: ""))
+    try scene.answer(.leased(token: 7, milliseconds: 30_000))
+    try scene.answer(held(2))
+    #expect(!scene.executor.runsElsewhere.isEmpty)
+    try scene.host.perform(.move([.numbered(2)], to: .after(.numbered(3))))
+    try scene.changed()
+    #expect(scene.executor.runsElsewhere.isEmpty)
+  }
 }
