@@ -98,7 +98,7 @@ struct MovedAttemptTests {
       #expect(scene.dispatch(2, "s") == .go)
     }
     scene.restart()
-    // Nobody knows whether the attempt began, so it is not granted a second time.
+    // The attempt may have begun, so it is not granted a second time.
     if laptopIsFirst {
       #expect(scene.dispatch(1, "t") == .fenced)
       try scene.renewLaptop()
