@@ -2,6 +2,7 @@ import ArgumentParser
 import Basics
 import CommandArguments
 import LocalAPI
+import Operations
 import QueueModel
 
 /// Arguments in, text and exit code out; the executable only writes this result.
@@ -175,6 +176,7 @@ struct CommandRunner: Sendable {
   static func failure(of error: any Error) -> CommandFailure {
     switch error {
     case let failure as CommandFailure: failure
+    case let failure as OperationFailure: CommandFailure(failure)
     case let error as QueueError:
       CommandFailure(
         code: error.code, message: error.description,

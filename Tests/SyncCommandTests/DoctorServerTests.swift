@@ -1,9 +1,9 @@
 import Foundation
-import HealthChecks
 import NIOCore
 import NIOHTTP1
 import NIOPosix
 import NIOSSL
+import Operations
 import PushTestSupport
 import Testing
 

@@ -1,7 +1,7 @@
 import AgentFormats
 import Foundation
-import HealthChecks
 import LocalAPI
+import Operations
 import QueueModel
 import Testing
 

@@ -1,5 +1,5 @@
 import Foundation
-import HealthChecks
+import Operations
 import QueueModel
 import SequenceCRDT
 import ServerCore

@@ -1,8 +1,8 @@
 import Crypto
 import Foundation
-import HealthChecks
 import NIOCore
 import NIOPosix
+import Operations
 import ProcessResources
 import QueueModel
 import ServerCore

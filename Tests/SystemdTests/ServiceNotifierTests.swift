@@ -59,11 +59,6 @@ import Testing
       goesOn.finish()
       await living.value
     }
-
-    @Test func wordsOfUnitsAreQuoted() {
-      #expect(UnitText.word(#"/a "b"/$HOME/100%\"#) == #""/a \"b\"/$$HOME/100%%\\""#)
-      #expect(UnitText.canHold("ä b") && !UnitText.canHold("a\nb") && !UnitText.canHold("\u{7F}"))
-    }
   }
 
   /// A service manager's end of the socket.

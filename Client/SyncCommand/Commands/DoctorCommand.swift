@@ -1,7 +1,7 @@
 import AgentFormats
 import ArgumentParser
 import Basics
-import HealthChecks
+import Operations
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials

@@ -1,18 +1,12 @@
 import ArgumentParser
 import Basics
 import LocalAPI
+import Operations
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
 #else
   import Foundation
-#endif
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Darwin)
-  import Darwin
 #endif
 
 /// `cospool web`
@@ -259,15 +253,10 @@ enum WebBrowser {
 
   /// Starts it and does not wait. `command` may be several words, as in `BROWSER`.
   static func open(_ file: String, with command: String) {
-    let arguments: [String] = [
-      "/bin/sh", "-c", "\(command) \"$1\" >/dev/null 2>&1 &", "sh", file,
-    ]
-    let words: [UnsafeMutablePointer<CChar>?] = arguments.map { strdup($0) }
-    defer { for word in words { free(word) } }
-    var pid: pid_t = 0
     // The link is printed as well, in case no program opens it.
-    guard posix_spawn(&pid, "/bin/sh", nil, nil, words + [nil], environ) == 0 else { return }
-    var status: Int32 = 0
-    while waitpid(pid, &status, 0) == -1, errno == EINTR {}
+    let (id, code) = ChildProcess.start(
+      ["/bin/sh", "-c", "\(command) \"$1\" >/dev/null 2>&1 &", "sh", file],
+      variables: ProcessInfo.processInfo.environment)
+    if code == 0 { _ = ChildProcess.end(of: id) }
   }
 }

@@ -1,7 +1,7 @@
 import AgentFormats
 import Basics
-import HealthChecks
 import LocalAPI
+import Operations
 import PushNotices
 import QueueModel
 

@@ -1,7 +1,7 @@
 import AgentFormats
 import Basics
-import HealthChecks
 import LocalAPI
+import Operations
 import QueueModel
 
 #if canImport(FoundationEssentials)

@@ -1,8 +1,8 @@
 import AgentFormats
 import Basics
-import HealthChecks
 import LocalAPI
 import NIOCore
+import Operations
 import QueueModel
 
 #if canImport(FoundationEssentials)

@@ -1,5 +1,5 @@
 import AgentFormats
-import HealthChecks
+import Operations
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -25,7 +25,7 @@ extension Doctor {
   /// asked for it.
   private static func unitPath(_ context: DoctorContext) -> String? {
     guard ProgramRun.path(of: "systemctl", in: context.variables) != nil else { return nil }
-    let own = SystemdUnit.folder(context.variables).map { [$0] } ?? []
+    let own = ServiceUnit.usersFolder(context.variables).map { [$0] } ?? []
     let path = (own + context.unitFolders)
       .map { $0 + "/" + SystemdUnit.name }.first { FileManager.default.fileExists(atPath: $0) }
     guard let path, !own.contains(where: { path.hasPrefix($0 + "/") }) else { return path }
@@ -57,7 +57,7 @@ extension Doctor {
           fix: "Write it again: cospool service install\(context.quotedDataOption)")
       ]
     }
-    let own = SystemdUnit.folder(context.variables).map { [$0] } ?? []
+    let own = ServiceUnit.usersFolder(context.variables).map { [$0] } ?? []
     guard (own + context.unitFolders).contains(where: wants) else {
       return [
         .warning(

@@ -1,4 +1,4 @@
-import HealthChecks
+import Operations
 
 /// The checks of `cospool doctor`, which run in parallel, each with a time limit.
 struct Doctor: Sendable {

@@ -2,6 +2,7 @@ import AgentFormats
 import ArgumentParser
 import Basics
 import LocalAPI
+import Operations
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials

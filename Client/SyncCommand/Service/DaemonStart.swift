@@ -1,4 +1,5 @@
 import Basics
+import Operations
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Basics
+import Operations
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials

@@ -1,6 +1,6 @@
 import AgentFormats
 import Basics
-import HealthChecks
+import Operations
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Basics
-import HealthChecks
 import LocalAPI
+import Operations
 import QueueModel
 
 #if canImport(FoundationEssentials)
@@ -115,7 +115,8 @@ struct Setup {
       _ = try await answering()
       let first = text.split(separator: "\n").first.map(String.init) ?? text
       return SetupStep(step: "daemon", state: .done, what: "a service, \(first)")
-    } catch let failure as CommandFailure {
+    } catch {
+      let failure = CommandRunner.failure(of: error)
       guard ["noSystemd", "systemd"].contains(failure.code) else { throw failure }
       let fix =
         "Have this run whenever the machine starts: cospoold --data \(Shell.quoted(directory))"

@@ -1,6 +1,6 @@
 import Basics
 import Foundation
-import HealthChecks
+import Operations
 
 /// Whether the data can be restored.
 extension ServerDoctor {

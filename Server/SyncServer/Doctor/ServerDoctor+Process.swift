@@ -1,6 +1,6 @@
 import Basics
 import Foundation
-import HealthChecks
+import Operations
 
 /// The serving process, and the connection to it.
 extension ServerDoctor {

@@ -1,5 +1,5 @@
 import Foundation
-import HealthChecks
+import Operations
 import Testing
 
 @Suite struct HealthCheckTests {
@@ -150,5 +150,10 @@ import Testing
     try FileManager.default.createSymbolicLink(atPath: place, withDestinationPath: folder)
     #expect(DoctorFinding.Repair.mode(path: place + "/.", bits: 0o700).done())
     #expect(try mode("") == 0o700)
+  }
+
+  @Test func wordsOfUnitsAreQuoted() {
+    #expect(UnitText.word(#"/a "b"/$HOME/100%\"#) == #""/a \"b\"/$$HOME/100%%\\""#)
+    #expect(UnitText.canHold("ä b") && !UnitText.canHold("a\nb") && !UnitText.canHold("\u{7F}"))
   }
 }
