@@ -118,7 +118,8 @@ import Testing
       expect(await machine.findings(), "store", .error)
       try machine.write("SQLite format 3\0", to: machine.data + "/cospool.sqlite")
       try machine.write("", to: machine.data + "/cospool.sqlite-wal")
-      #expect(truncate(machine.data + "/cospool.sqlite-wal", off_t(Doctor.logBytesHigh) + 1) == 0)
+      #expect(
+        truncate(machine.data + "/cospool.sqlite-wal", off_t(DoctorFinding.logBytesHigh) + 1) == 0)
       expect(await machine.findings(), "storeLog", .warning, "512 MiB")
       try machine.write("{\n\"a\": }", to: machine.data + "/config.json")
       expect(await machine.findings(), "config", .error, "line 2")

@@ -37,7 +37,7 @@ extension ServerDoctorTests {
       // The server has it open, so it is neither read from its beginning nor removed. Sparse.
       let log = try FileHandle(
         forWritingTo: URL(filePath: fixture.directory + "/" + ServerDatabase.fileName + "-wal"))
-      try log.truncate(atOffset: UInt64(ServerDoctor.logBytesHigh) + 1)
+      try log.truncate(atOffset: UInt64(DoctorFinding.logBytesHigh) + 1)
       try log.close()
       expect(await Self.findings(of: fixture.directory), "storeLog", .warning, "512 MiB")
     }

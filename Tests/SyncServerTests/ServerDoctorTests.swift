@@ -331,9 +331,9 @@ import WireProtocol
           $0.certificateFile = TestCertificate.other.chainFile
         }, "serverTLS", .error, "localhost")
     }
-    let soon = ServerDoctor.certificate(
-      ends: 5 * 86_400 + 60, try #require(DoctorAddress("wss://h:1")),
-      now: Date(timeIntervalSince1970: 0))
+    let soon = DoctorFinding.certificate(
+      ends: 5 * 86_400 + 60, of: try #require(DoctorAddress("wss://h:1")),
+      now: Date(timeIntervalSince1970: 0), renewal: "Renew it.")
     #expect(soon.severity == .warning && soon.what.contains("5 more days"))
   }
 

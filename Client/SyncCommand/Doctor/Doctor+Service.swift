@@ -16,9 +16,9 @@ import Operations
 
 /// Whether the daemon comes back after a reboot.
 extension Doctor {
-  static let serviceChecks = [
-    local("service", service), Check(code: "serviceFailed", run: serviceFailed),
-    local("linger", linger),
+  static let serviceChecks: [Check] = [
+    .local("service", service), Check(code: "serviceFailed", run: serviceFailed),
+    .local("linger", linger),
   ]
 
   /// The unit's file: the user's own, or a package's if it is enabled, since otherwise no user

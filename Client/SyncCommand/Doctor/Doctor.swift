@@ -13,11 +13,4 @@ struct Doctor: Sendable {
   func findings() async -> [DoctorFinding] {
     await Check.findings(of: Doctor.checks, looking: context, within: context.limits.check)
   }
-
-  /// Checks that only read files and block.
-  static func local(
-    _ code: String, _ run: @escaping @Sendable (DoctorContext) -> [DoctorFinding]
-  ) -> Check {
-    Check.local(code, run)
-  }
 }
