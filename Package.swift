@@ -76,6 +76,7 @@ let foreignProducts: [String: (package: String, dependency: Package.Dependency)]
 
 let rooms: [Room] = [
   // Sources
+  Room(name: "Platform", path: "Sources/Platform", articles: ["README.md"]),
   Room(name: "Basics", path: "Sources/Basics", articles: ["README.md"]),
   Room(
     name: "CommandArguments", path: "Sources/CommandArguments", rooms: ["Basics"],
@@ -99,7 +100,7 @@ let rooms: [Room] = [
     name: "SQLiteAccess", path: "Sources/SQLiteAccess", foreign: ["GRDB", "GRDBSQLite"],
     articles: ["README.md"]),
   Room(
-    name: "Operations", path: "Sources/Operations", rooms: ["Basics"],
+    name: "Operations", path: "Sources/Operations", rooms: ["Platform", "Basics"],
     foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOSSL"], articles: ["README.md"]),
   // Protocol
   Room(name: "CZlib", path: "Protocol/CZlib", kind: .systemLibrary),
@@ -201,8 +202,8 @@ let rooms: [Room] = [
   Room(
     name: "SyncCommand", path: "Client/SyncCommand", kind: .executable(product: "cospool"),
     rooms: [
-      "Basics", "CommandArguments", "LocalAPI", "PushNotices", "Operations", "AgentFormats",
-      "QueueModel", "Systemd",
+      "Platform", "Basics", "CommandArguments", "LocalAPI", "PushNotices", "Operations",
+      "AgentFormats", "QueueModel", "Systemd",
     ],
     foreign: ["ArgumentParser", "NIOCore", "NIOPosix", "NIOHTTP1"],
     articles: ["README.md"]),

@@ -2,20 +2,8 @@ import Basics
 import Dispatch
 import LocalAPI
 import Operations
+import Platform
 import QueueModel
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Darwin)
-  import Darwin
-#endif
 
 /// A message in a user's editor: it does not start meanwhile, and others' changes are merged with
 /// the user's.

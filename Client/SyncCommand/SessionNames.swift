@@ -1,13 +1,8 @@
 import ArgumentParser
 import Basics
 import LocalAPI
+import Platform
 import QueueModel
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// A command that names sessions. A user may use the id, the name, or the beginning of either; the
 /// daemon accepts only ids.

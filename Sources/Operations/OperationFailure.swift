@@ -1,17 +1,5 @@
 import Basics
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Darwin)
-  import Darwin
-#endif
+import Platform
 
 /// Why an operation on this machine failed, in words for its operator and as a code for programs.
 package struct OperationFailure: Error, Equatable {

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-  package import FoundationEssentials
-#else
-  package import Foundation
-#endif
+package import Platform
 
 /// The file of a service that is written again, and its former content.
 package struct ServiceFile: Sendable {

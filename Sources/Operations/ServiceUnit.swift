@@ -1,17 +1,5 @@
 import Basics
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Darwin)
-  import Darwin
-#endif
+import Platform
 
 /// A unit that a command installs, shows and removes; systemctl(1), journalctl(1).
 package struct ServiceUnit: Sendable {

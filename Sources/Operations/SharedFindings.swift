@@ -1,15 +1,4 @@
-#if canImport(FoundationEssentials)
-  package import FoundationEssentials
-#else
-  package import Foundation
-#endif
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Darwin)
-  import Darwin
-#endif
+package import Platform
 
 /// Findings of both doctors. The advice differs, because one of them speaks to a user of the server.
 extension DoctorFinding {

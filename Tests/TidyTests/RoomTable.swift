@@ -21,6 +21,7 @@ enum RoomTable {
   ]
 
   static let rules: [RoomRule] = [
+    RoomRule(name: "Platform", folder: "Sources/Platform", system: platform),
     RoomRule(name: "Basics", folder: "Sources/Basics"),
     RoomRule(
       name: "CommandArguments", folder: "Sources/CommandArguments", rooms: ["Basics"],
@@ -42,7 +43,7 @@ enum RoomTable {
       name: "SQLiteAccess", folder: "Sources/SQLiteAccess", foreign: ["GRDB", "GRDBSQLite"],
       mayHoldSQL: true),
     RoomRule(
-      name: "Operations", folder: "Sources/Operations", rooms: ["Basics"],
+      name: "Operations", folder: "Sources/Operations", rooms: ["Platform", "Basics"],
       foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOSSL"], system: platform),
     RoomRule(name: "CZlib", folder: "Protocol/CZlib"),
     RoomRule(name: "DeltaCodec", folder: "Protocol/DeltaCodec", rooms: model),
@@ -114,8 +115,8 @@ enum RoomTable {
     RoomRule(
       name: "SyncCommand", folder: "Client/SyncCommand",
       rooms: [
-        "Basics", "CommandArguments", "LocalAPI", "PushNotices", "Operations", "AgentFormats",
-        "QueueModel", "Systemd",
+        "Platform", "Basics", "CommandArguments", "LocalAPI", "PushNotices", "Operations",
+        "AgentFormats", "QueueModel", "Systemd",
       ],
       foreign: ["ArgumentParser", "NIOCore", "NIOPosix", "NIOHTTP1"],
       system: platform),

@@ -2,12 +2,7 @@ import AgentFormats
 import ArgumentParser
 import Basics
 import Operations
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
+import Platform
 
 /// `cospool bugreport`
 struct BugReportCommand: LocalCommand {

@@ -1,13 +1,8 @@
 import ArgumentParser
 import Basics
 import LocalAPI
+import Platform
 import QueueModel
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// `cospool send`
 struct SendCommand: SessionCommand {

@@ -2,12 +2,7 @@ import ArgumentParser
 import Basics
 import LocalAPI
 import Operations
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
+import Platform
 
 /// `cospool web`
 struct WebCommands: ParsableCommand {

@@ -1,12 +1,7 @@
 import AgentFormats
 import Basics
 import Operations
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
+import Platform
 
 /// The agents of this machine, and their hooks.
 extension Doctor {

@@ -2,20 +2,8 @@ import AgentFormats
 import Basics
 import LocalAPI
 import Operations
+import Platform
 import QueueModel
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Darwin)
-  import Darwin
-#endif
 
 /// The daemon, its settings, and the changes that it has not sent.
 extension Doctor {

@@ -3,13 +3,8 @@ import Basics
 import LocalAPI
 import NIOCore
 import Operations
+import Platform
 import QueueModel
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// The connection to the server.
 extension Doctor {

@@ -1,11 +1,6 @@
 import Basics
 import Operations
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
+import Platform
 
 /// How a daemon was started by hand, so that the next one is started in the same way.
 struct DaemonStart: Equatable, Sendable {

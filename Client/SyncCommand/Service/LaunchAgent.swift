@@ -1,18 +1,6 @@
 import Basics
 import Operations
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Darwin)
-  import Darwin
-#endif
+import Platform
 
 /// The file by which launchd of macOS runs the daemon; launchd.plist(5), launchctl(1).
 struct LaunchAgent: Equatable, Sendable {

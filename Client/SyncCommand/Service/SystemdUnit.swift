@@ -1,11 +1,6 @@
 import Basics
 import Operations
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
+import Platform
 
 /// The unit under which a user's systemd runs the daemon; systemd.unit(5), systemd.service(5).
 struct SystemdUnit: Equatable, Sendable {

@@ -1,18 +1,6 @@
 import Basics
 import Operations
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Darwin)
-  import Darwin
-#endif
+import Platform
 
 /// A program that continues when this one and its terminal have ended.
 struct DetachedProcess: Sendable {

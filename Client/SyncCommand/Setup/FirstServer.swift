@@ -1,12 +1,7 @@
 import AgentFormats
 import Basics
 import Operations
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
+import Platform
 
 /// The server of this machine: a running one, otherwise one that is started.
 struct FirstServer {

@@ -2,13 +2,8 @@ import ArgumentParser
 import Basics
 import LocalAPI
 import Operations
+import Platform
 import QueueModel
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// The steps of `cospool setup`, one after the other. After a failed step the next ones still do
 /// what they can.

@@ -1,12 +1,7 @@
 import ArgumentParser
 import Basics
 import Operations
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
+import Platform
 
 /// `cospool setup`
 struct SetupCommand: LocalCommand {
