@@ -122,22 +122,15 @@ extension EndToEnd {
         try await a.synchronise()
 
         // Damage of a backup by the disk is found.
-        let files = folder + "/files"
-        let largest = try #require(
-          try FileManager.default.contentsOfDirectory(atPath: files).max {
-            try Self.size("\(files)/\($0)") < Self.size("\(files)/\($1)")
-          })
-        let file = try FileHandle(forWritingTo: URL(filePath: "\(files)/\(largest)"))
+        let made = try #require(
+          try FileManager.default.contentsOfDirectory(atPath: folder).first { $0.hasSuffix("Z") })
+        let file = try FileHandle(
+          forWritingTo: URL(filePath: "\(folder)/\(made)/cospool.sqlite"))
         try file.seek(toOffset: 4_096)
         try file.write(contentsOf: Data("damage".utf8))
         try file.close()
         #expect(try await server.command(["backup", "verify"]).code == 6)
       }
-    }
-
-    private static func size(_ path: String) throws -> Int {
-      let attributes = try FileManager.default.attributesOfItem(atPath: path)
-      return (attributes[.size] as? NSNumber)?.intValue ?? 0
     }
 
     private static let account: UInt32 = 65_534
@@ -180,9 +173,7 @@ extension EndToEnd {
           "backup", "create", "--folder", folder, "--then", "id -u; echo $HOME")
         #expect(made.isSuccess && made.standardError.hasPrefix("\(account)\n"), "\(made)")
         #expect(!made.standardError.contains("/root"), "\(made)")
-        for path in [
-          folder, folder + "/files", folder + "/backup.lock", data + "/backup.json",
-        ] {
+        for path in [folder, folder + "/backup.lock", data + "/backup.json"] {
           var status = stat()
           #expect(stat(path, &status) == 0 && status.st_uid == account, "\(path)")
         }

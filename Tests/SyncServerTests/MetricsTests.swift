@@ -119,7 +119,8 @@ import WireProtocol
       defer { try? FileManager.default.removeItem(atPath: folder) }
       try BackupPlace(folder: folder).write(directory: fixture.directory)
       #expect(Self.value(name, in: try await Self.page(fixture)) == 0)
-      for path in [folder, folder + "/files"] { #expect(mkdir(path, 0o700) == 0) }
+      #expect(mkdir(folder, 0o700) == 0)
+      try Data().write(to: URL(filePath: folder + "/backup.lock"))
       #expect(Self.value(name, in: try await Self.page(fixture)) == 0)
       let backup = try ServerBackup(dataDirectory: fixture.directory, folder: nil)
       let made = try backup.create(at: 1_700_000_000_000).backup

@@ -412,14 +412,13 @@ import WireProtocol
       expect(await Self.findings(of: directory), "backup", .error, "contains no backups")
       #expect(mkdir(folder, 0o700) == 0)
       expect(await Self.findings(of: directory), "backup", .error, "Mount that disk")
-      #expect(mkdir(folder + "/files", 0o700) == 0)
+      try Data().write(to: URL(filePath: folder + "/backup.lock"))
       expect(await Self.findings(of: directory), "backup", .error, "no backup in")
-      _ = try ServerBackup(dataDirectory: directory, folder: nil).create()
+      let made = try ServerBackup(dataDirectory: directory, folder: nil).create().backup.name
       let findings = await Self.findings(of: directory)
       expect(findings, "backupAge", .ok)
       expect(findings, "backupPlace", .info)
-      let files = try FileManager.default.contentsOfDirectory(atPath: folder + "/files")
-      let file = "\(folder)/files/\(try #require(files.first))"
+      let file = "\(folder)/\(made)/cospool.sqlite"
       try FileManager.default.moveItem(atPath: file, toPath: file + ".away")
       expect(await Self.findings(of: directory), "backupNotWhole", .error, "cannot be restored")
       try FileManager.default.moveItem(atPath: file + ".away", toPath: file)
@@ -441,7 +440,7 @@ import WireProtocol
       expect(
         await Self.findings(of: directory) { $0.now = Date(timeIntervalSinceNow: 3 * 86_400) },
         "backupAge", .error, "72 hours")
-      try Data("{}".utf8).write(to: URL(filePath: folder + "/20990101T000000Z.json"))
+      #expect(mkdir(folder + "/20990101T000000Z", 0o700) == 0)
       expect(await Self.findings(of: directory), "backupUnreadable", .warning, "20990101T000000Z")
       try Data("{}".utf8).write(to: URL(filePath: directory + "/backup.json"))
       expect(await Self.findings(of: directory), "backup", .error, "backup.json")
