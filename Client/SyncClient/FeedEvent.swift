@@ -62,7 +62,7 @@ public enum FeedEvent: Hashable, Sendable {
   case resumed(FeedResumption)
   /// The workspace changed.
   case changed(WorkspaceChange)
-  /// The present state of sync.
+  /// The current state of sync.
   case sync(SyncStatus)
   /// A queue grew to 80 % of this device's cap, or further (C-7).
   case warning(QueueWarning)

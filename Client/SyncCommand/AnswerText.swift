@@ -2,7 +2,7 @@ import Basics
 import LocalAPI
 import QueueModel
 
-/// Text of a receipt: what was done, to what, and its present state.
+/// Text of a receipt: what was done, to what, and its current state.
 enum ReceiptText {
   /// The maximum number of messages that are named.
   private static let namedMax = 10

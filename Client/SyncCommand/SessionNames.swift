@@ -21,8 +21,8 @@ struct SessionOption: ParsableArguments {
   @Option(
     name: [.customShort("s"), .customLong("session")],
     help: ArgumentHelp(
-      "The session: its id, its name, or the beginning of one. Default: $COSPOOL_SESSION, or the "
-        + "one whose project this folder is.", valueName: "session"), completion: .sessions)
+      "The session: its id, its name, or the beginning of either. Default: $COSPOOL_SESSION, or "
+        + "the session of this folder.", valueName: "session"), completion: .sessions)
   var name: String?
 
   /// Whether the environment or the folder named it, instead of the user who typed the command.

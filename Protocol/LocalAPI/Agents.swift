@@ -94,7 +94,7 @@ package struct FeedRequest: APIValue {
   package var limitUntil: Timestamp?
   /// Whether a hook started the turn that ends, as the agent reports it.
   package var stopHookActive: Bool?
-  /// How often the agent obeys its hooks in a row before it ignores them.
+  /// How many times in a row the agent obeys its hooks before it ignores them.
   package var blocksMax: Int?
   /// The agent's process, and when it started, in clock ticks since boot.
   package var agentProcess: Int?

@@ -283,7 +283,7 @@ extension Route {
       refusals: [404, 409]),
     Route(
       method: "POST", path: "/v1/redo", id: "redo",
-      summary: "Redoes what the latest undo took back.",
+      summary: "Redoes what the latest undo reverted.",
       body: .fields(RedoRequest.self, isRequired: false), answer: .json(ReceiptAnswer.self),
       refusals: [404, 409]),
     Route(

@@ -12,7 +12,7 @@ package enum PackedDelta {
   /// rows, units and inflated bytes.
   ///
   /// Parts end between commands; if that is impossible, between operations that do not belong to
-  /// the same change of a message; otherwise between operations. An insertion or deletion that does
+  /// the same change to a message; otherwise between operations. An insertion or deletion that does
   /// not fit a part is cut. A single operation that cannot be cut is a part of its own, whatever
   /// its length.
   ///
@@ -149,13 +149,13 @@ extension Operation {
     }
   }
 
-  /// Whether it may belong to the same change of a message as the one before it.
+  /// Whether it may belong to the same change to a message as the one before it.
   fileprivate func continues(_ last: Operation) -> Bool {
     guard let message, message == last.message, let end = last.lastID else { return false }
     return end.replica == id.replica && end.seq &+ 1 == id.seq
   }
 
-  /// Whether it marks the beginning of a change of a message: operations before it must not come
+  /// Whether it marks the beginning of a change to a message: operations before it must not come
   /// alone.
   fileprivate var marks: Bool {
     if case .addTag(_, .incomplete, _, _) = body { true } else { false }

@@ -147,7 +147,7 @@ struct BackupVerifyCommand: ParsableCommand {
       valueName: "folder"))
   var scratch: String?
 
-  @Argument(help: "The backup's name; without, the latest.")
+  @Argument(help: "The backup's name. Default: the latest.")
   var name: String?
 
   func run() throws {
@@ -163,7 +163,7 @@ struct BackupVerifyCommand: ParsableCommand {
 struct BackupRestoreCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "restore",
-    abstract: "Replace the contents of the data directory by a backup.",
+    abstract: "Replace the contents of the data directory with a backup.",
     discussion: """
       Stop the server first. The current contents move into a folder before-restore-… in the \
       data directory. Revoked devices stay revoked, even if they had access at the time of the \
@@ -177,7 +177,7 @@ struct BackupRestoreCommand: ParsableCommand {
 
   @OptionGroup var place: BackupFolderOptions
 
-  @Argument(help: "The backup's name; without, the latest.")
+  @Argument(help: "The backup's name. Default: the latest.")
   var name: String?
 
   func run() throws {

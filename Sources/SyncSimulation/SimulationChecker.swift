@@ -59,7 +59,7 @@ package enum Observation {
   case allowed(device: Int, RequestID, shown: ContentHash?)
   /// A user who answered learned the outcome of the answer.
   case answerEnded(device: Int, AnswerRequest, AnswerEnding)
-  /// The server's store has these changes of inboxes.
+  /// The server's store has these changes to inboxes.
   case inboxesChanged(InboxChanges)
   /// A device showed a notification to its user, and could or could not store that.
   case shown(device: Int, InboxNotification, isRemembered: Bool)

@@ -77,7 +77,7 @@ package enum UserAction: Hashable, Sendable {
 package enum EditorView: Hashable, Sendable {
   /// The present content.
   case current
-  /// The content at the last `open`; the present one if there was none.
+  /// The content at the last `open`; the current one if there was none.
   case opened
 }
 

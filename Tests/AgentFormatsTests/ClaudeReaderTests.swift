@@ -221,7 +221,7 @@ import Testing
       ])
   }
 
-  /// Random changes of bytes: nothing traps, and each start of a tool has its end.
+  /// Random changes to bytes: nothing traps, and each start of a tool has its end.
   @Test func damagedOutputNeverTraps() {
     for seed in TestSeeds.list(standard: 200) {
       var random = SeededGenerator(seed: seed)

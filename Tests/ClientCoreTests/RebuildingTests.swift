@@ -268,7 +268,7 @@ import WireProtocol
     try expectStamps(fleet)
     #expect(fleet.server.workspace.numbers("a") == Array(1...messages))
     #expect(fleet.devices[0].core.replica.record.repairs == 0)
-    // The changes of that time can be undone.
+    // The changes from that time can be undone.
     try fleet.perform(.undo, on: 0)
     try fleet.settle()
     #expect(fleet.server.workspace.contents("a").last == "text \(messages)")

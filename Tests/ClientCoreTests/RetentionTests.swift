@@ -70,7 +70,7 @@ import WireProtocol
     try fleet.expectConvergence()
   }
 
-  /// Undo changes of forgotten messages are forgotten, too.
+  /// Undo changes to forgotten messages are forgotten, too.
   @Test func undoBringsNothingEmptyBack() throws {
     var fleet = try fleet(devices: 1, retaining: 0..<1)
     try fleet.perform(.send("old", as: 1, in: "s"), on: 0)

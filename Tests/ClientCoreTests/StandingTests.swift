@@ -240,7 +240,7 @@ struct StandingTests {
     try scene.answer(.notYet(time))
     #expect(named(scene) == .numbered(3))
     try scene.answer(.go)
-    // After a change of the queues, it is requested again.
+    // After a change to the queues, it is requested again.
     try scene.end(attempt: 1)
     #expect(named(scene) == .numbered(2))
     try scene.answer(.notYet(time))
@@ -289,7 +289,7 @@ struct StandingTests {
     try scene.changed()
     try scene.answer(granted)
     #expect(scene.begun == [])
-    // It is returned, so that it does not count as begun, and waits in its present state.
+    // It is returned, so that it does not count as begun, and waits in its current state.
     let message = try scene.host.workspace.message(.numbered(2))
     guard change != "cancelled" else {
       #expect(message.run == nil && message.status == .cancelled)

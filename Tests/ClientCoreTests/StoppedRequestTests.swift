@@ -113,7 +113,7 @@ struct StoppedRequestTests {
     #expect(orders == [.stop(Self.session, attempt: 1)])
   }
 
-  /// A stopped turn is no failure if the host's program ends before its stopped agent does.
+  /// A stopped turn is not a failure if the host's program ends before its stopped agent does.
   @Test func aStopThatAnEndOfTheProgramMeetsIsNoFailure() throws {
     var fleet = try Self.fleet()
     try Self.stop(in: &fleet)

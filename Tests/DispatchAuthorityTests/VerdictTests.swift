@@ -214,7 +214,7 @@ struct VerdictTests {
     let elsewhere = AnswerRequest(
       session: .named("nowhere"), request: Self.request, verdict: .allowed)
     #expect(scene.ask(.answer(elsewhere), by: 2) == .notAwaited)
-    #expect(scene.answer(.answered, "yes", by: 2) == .notAwaited, "it is no question")
+    #expect(scene.answer(.answered, "yes", by: 2) == .notAwaited, "it is not a question")
     try scene.report(.processing(operation: nil))
     #expect(scene.answer(.allowed, by: 2) == .notAwaited)
     #expect(scene.verdict(closes: true) == .notAwaited)

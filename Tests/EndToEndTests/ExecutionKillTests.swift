@@ -61,7 +61,7 @@ extension EndToEnd {
         let queue = try await phone.queue("s").messages
         if queue.isEmpty { return sent }
         guard ContinuousClock.now < deadline else {
-          throw ProcessFailure("\(queue.count) messages wait still, the first: \(queue[0])")
+          throw ProcessFailure("\(queue.count) messages still wait, the first: \(queue[0])")
         }
         for message in queue
         where ["failed", "unknown", "interrupted"].contains(message.status) {

@@ -3,7 +3,7 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// Concurrent changes of one text by two devices, in both orders of arrival: the rows about
+/// Concurrent changes to one text by two devices, in both orders of arrival: the rows about
 /// editions in the table of conflicts. `TypingEditionTests` has the rows about typing.
 struct EditionConflictTests {
   static let id = MessageID.numbered(1)

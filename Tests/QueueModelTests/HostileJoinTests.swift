@@ -168,7 +168,7 @@ import Testing
     }
   }
 
-  /// Random changes of random states; `COSPOOL_SEEDS=n` tries more of them.
+  /// Random changes to random states; `COSPOOL_SEEDS=n` tries more of them.
   @Test(arguments: TestSeeds.list(standard: 60))
   func changedStatesAreRefusedOrJoinedToSoundOnes(seed: UInt64) throws {
     var generator = SeededGenerator(seed: seed)

@@ -371,7 +371,7 @@ struct UndoAgentTests {
     let third = try #require(try device.perform(.setPriority(.numbered(1), .normal)).change)
     let undone = try device.perform(.undo(change: first, skip: false))
     #expect(device.workspace.session(.named("s"))?.name == "s")
-    // A later change of the device itself is an obstacle.
+    // A later change by the device itself is an obstacle.
     let label = UndoLabel(
       kind: .prioritized, session: .named("s"), message: .numbered(1), text: "text 1")
     do {

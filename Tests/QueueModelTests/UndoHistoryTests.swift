@@ -116,7 +116,7 @@ struct UndoHistoryTests {
       guard command.undoLabel != nil, let done = try? device.perform(command),
         !done.operations.isEmpty
       else { continue }
-      // Typing is a change of its own, with its edition.
+      // Typing is a separate change, with its edition.
       try device.endTyping()
       shown.append(UndoCheck.View(device.workspace, known: known))
       if device.history.undoCount < shown.count - 1 { shown.removeLast() }

@@ -3,7 +3,7 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// Undo and redo: own changes are taken back, later changes of others stay.
+/// Undo and redo: own changes are reverted, later changes by others stay.
 struct UndoTests {
   /// Two devices that know the same three messages.
   private func pair() throws -> (TestDevice, TestDevice) {

@@ -5,7 +5,7 @@ import SyncTestSupport
 import Testing
 import WireProtocol
 
-/// Operations that would make every later change of an element expensive are refused.
+/// Operations that would make every later change to an element expensive are refused.
 @Suite struct BatchCostTests {
   private let most = WireLimits.elementTagsMax
 

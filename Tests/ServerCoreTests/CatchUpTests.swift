@@ -261,7 +261,7 @@ import WireProtocol
     let frames = scene.take(third)
     #expect(frames.refusals.isEmpty)
     #expect(frames.changes.count == 1)
-    // Data that it read waits no more.
+    // Data that it has read no longer waits.
     let fourth = scene.connect(slow)
     #expect(scene.take(fourth).refusals.isEmpty)
   }

@@ -27,7 +27,7 @@ struct ServerScene {
   private(set) var reports: [ServerReport] = []
   private(set) var isStopped = false
   private(set) var pushWakes = 0
-  /// How often contents have left memory.
+  /// How many times contents have left memory.
   private(set) var releases = 0
   private(set) var liveOrders: [LiveStatusOrder] = []
   var tests: [(target: PushTargetID, connection: ConnectionID)] = []

@@ -79,7 +79,7 @@ import Testing
       #expect(client.tasks.activities().isEmpty)
       #expect(client.workspace().threadQueue().ready.map(\.session) == [session])
       #expect(client.workspace().task(of: session)?.status == .completed(.cancelled))
-      // After a reported end, this is no change.
+      // After a reported end, this changes nothing.
       try await client.tasks.receive(.turnStarted, in: session)
       try await client.tasks.receive(.turnFailed(message: "no network"), in: session)
       let before = client.tasks.activity(of: session)

@@ -171,7 +171,7 @@ import Testing
       let sent = await fixture.cospool("send", "-s", "0b9d3", "text")
       #expect(sent.output == "queued, position 1 of 1", "\(sent)")
       #expect(await fixture.cospool("queue", "list", "-s", id).output.contains("text"))
-      // The beginning of a name is no name, and a new name stays one.
+      // The beginning of a name is not a name, and a new name stays one.
       #expect(await fixture.cospool("send", "-s", "0b9d-note", "text").exitCode == 1)
       let new = await fixture.cospool("send", "--new", "-s", "0b9d3", "text")
       #expect(new.output.hasSuffix("in the new session 0b9d3"), "\(new)")

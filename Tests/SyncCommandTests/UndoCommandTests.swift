@@ -95,7 +95,7 @@ import Testing
         let shown = await fixture.cospool("undo", "--show")
         #expect(shown.exitCode == 0 && shown.output.contains(reversing), "\(shown)")
       }
-      // The same value again is no change.
+      // Setting the same value again changes nothing.
       _ = await fixture.cospool("config", "unset", "command")
       for _ in acts {
         let skipped = await fixture.cospool("undo", "--skip")

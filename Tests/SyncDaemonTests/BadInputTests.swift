@@ -104,7 +104,7 @@ import Testing
       name: "position beyond whole numbers", path: "/v1/messages/move",
       body: #"{"ids":["1111"],"to":9223372036854775808}"#, status: 400, code: "badRequest"),
     Row(
-      name: "position that is no whole number", path: "/v1/messages/move",
+      name: "position that is not a whole number", path: "/v1/messages/move",
       body: #"{"ids":["1111"],"to":1.5}"#, status: 400, code: "badRequest"),
     Row(
       name: "beside itself", path: "/v1/messages/move",

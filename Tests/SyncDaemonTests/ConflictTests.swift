@@ -6,7 +6,7 @@ import Testing
 
 @testable import SyncDaemon
 
-/// The API's answers if the present state conflicts with a request, and edits against what an
+/// The API's answers if the current state conflicts with a request, and edits against what an
 /// editor saw.
 @Suite(.timeLimit(.minutes(10))) struct ConflictTests {
   private static let first = "11111111-1111-4111-8111-111111111111"

@@ -133,7 +133,7 @@ struct Asking: Hashable, Sendable {
   var subject: Subject
   var id: UInt64
   var sentAt: Int64
-  /// How often it was asked again on the same connection.
+  /// How many times it was asked again on the same connection.
   var repeats = 0
 
   var request: AuthorityRequest {
@@ -155,7 +155,7 @@ struct Asking: Hashable, Sendable {
 struct Pause: Hashable, Sendable {
   /// On the clock that never steps.
   var until: Int64
-  /// Whether a change of the queues ends the pause.
+  /// Whether a change to the queues ends the pause.
   var endsWithChange: Bool
   /// Whether the unanswered question is the renewal of the lease.
   var isForRenewal = false

@@ -9,7 +9,7 @@ import SequenceCRDT
 extension Replica {
   /// Keeps the texts that others' operations will change.
   ///
-  /// - Returns: the changes of the queues.
+  /// - Returns: the changes to the queues.
   /// - Complexity: O(operations) if they change no such text; else as `merge`.
   mutating func keepRanTexts(
     before operations: [Operation], wall: Int64, at event: EventContext, store: some ReplicaStore
@@ -31,7 +31,7 @@ extension Replica {
 
   /// Keeps the texts that a snapshot will change.
   ///
-  /// - Returns: the changes of the queues.
+  /// - Returns: the changes to the queues.
   /// - Complexity: O(messages of the state and of the snapshot).
   mutating func keepRanTexts(
     before base: Base, wall: Int64, at event: EventContext, store: some ReplicaStore
@@ -77,7 +77,7 @@ extension ConnectionMachine {
     let outbox = replica.record.outbox
     var operations: [Operation] = []
     var last: Int64 = 0
-    // A notice is no reason to fail: it is left out if the log cannot be read.
+    // If the log cannot be read, the notice is omitted, which is no reason to fail.
     while !outbox.isEmpty,
       let page = try? store.entries(in: outbox.ranges, after: last, countMax: 1_000),
       let end = page.last

@@ -19,7 +19,7 @@ extension Replica {
   /// Replaces all local data by the server's state, and redoes in it what is missing there. One
   /// transaction.
   ///
-  /// - Throws: `Fault.queue` if the state has no room for it, `.store`; nothing changed then.
+  /// - Throws: `Fault.queue` if the state has no room for it, `.store`, without changing anything.
   mutating func beginAnew(
     on base: Base, _ state: Workspace, at context: EventContext, store: some ReplicaStore
   ) throws(Fault) -> TouchedQueues {

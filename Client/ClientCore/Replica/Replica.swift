@@ -14,7 +14,7 @@ package struct Replica: Sendable {
   package internal(set) var undo: UndoHistory
   /// The id of the latest log entry.
   package internal(set) var lastEntry: Int64
-  /// How often the log was rebuilt since this opening, so that its entries have other ids.
+  /// How many times the log has been rebuilt since this opening, which gives its entries new ids.
   package internal(set) var rebuilds = 0
   var clock: HybridClock
   /// The author of the next operation; nil if a fresh one must be drawn for it.
@@ -210,7 +210,7 @@ package struct Replica: Sendable {
   ///   - wall: the best known time, milliseconds since 1970.
   ///   - recordsUndo: whether the command itself can be undone; commands that no user requested
   ///     cannot.
-  ///   - intents: changes of agents' intents, stored in the same transaction.
+  ///   - intents: changes to agents' intents, stored in the same transaction.
   ///   - choice: a user's choice about a session, stored in the same transaction.
   ///   - apart: what is certain while the device does not know the server's state.
   ///   - connection: the one over which new operations are sent at once; nil while the device is

@@ -52,7 +52,7 @@ public struct ClientExecution: Sendable {
   /// session here; a change to another one withdraws the consent. The disk has both when the call
   /// returns.
   ///
-  /// - Throws: as `QueueClient.perform`; nothing changed then.
+  /// - Throws: as `QueueClient.perform`, without changing anything.
   public func setHost(of session: SessionID, to host: DeviceID?) async throws(ClientError) {
     try await client.engine.submit(synchronizes: true) {
       core, context, store throws(Replica.Fault) in

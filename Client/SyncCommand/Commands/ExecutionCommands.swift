@@ -64,9 +64,9 @@ extension SessionCommands {
           cospool session take-over review
           cospool session take-over review desk
 
-        DEVICE, or else this one, runs the session from now on. The result of the interrupted turn is
-        unknown, so you decide: cospool queue retry or skip. The device that is away stops its agent
-        when it is back. If it is connected, use cospool queue stop instead.
+        DEVICE (default: this one) runs the session from now on. The result of the interrupted turn is
+        unknown, so you decide: cospool queue retry or skip. The other device stops its agent when it
+        is back. If it is connected, use cospool queue stop instead.
         """)
     @Argument(help: "The session.", completion: .sessions) var session: String
     @Argument(help: "The device.", completion: .devices) var device: String = "this"
@@ -96,7 +96,7 @@ extension SessionCommands {
         EXAMPLES
           cospool session on-lost-server deploys stop
 
-        "finish" (the default) lets the turn end, and starts nothing new until then.
+        "finish" (the default) lets the turn end, and starts nothing new until the server is back.
         "stop" stops the agent 20 seconds after the server's last answer.
         """)
     @Argument(help: "The session.", completion: .sessions) var session: String
@@ -192,13 +192,14 @@ extension QueueCommands {
   struct Start: DaemonCommand {
     static let configuration = CommandConfiguration(
       commandName: "start",
-      abstract: "Start a message now that waits for a time, from any device.",
+      abstract: "Start a waiting message before its time, from any device.",
       discussion: """
         EXAMPLES
           cospool queue start 3f2a
 
         A message whose agent reached a limit waits until the limit ends. Start it if the limit
-        has ended earlier, or if another agent runs it now. A message for later is in line again.
+        ended earlier, or if another agent runs it now. A scheduled message no longer waits for its
+        time.
         """)
     @Argument(help: ArgumentHelp("The message.", valueName: "id"), completion: .messages)
     var message: String
@@ -216,15 +217,15 @@ extension QueueCommands {
   struct Later: DaemonCommand {
     static let configuration = CommandConfiguration(
       commandName: "later",
-      abstract: "Let a message wait for a time, from any device.",
+      abstract: "Make a message wait for a time, from any device.",
       discussion: """
         EXAMPLES
           cospool queue later 3f2a --at 02:00
           cospool queue later 3f2a --at "2026-12-01 09:30"
           cospool queue later 3f2a --in 3h
 
-        The message keeps its place, and the messages behind it start until its time comes. It
-        then starts when the agent is free. cospool queue start ID starts it earlier.
+        The message keeps its place; the messages behind it can start before its time comes. After
+        that, it starts when the agent is free. cospool queue start ID starts it earlier.
         """)
     @Argument(help: ArgumentHelp("The message.", valueName: "id"), completion: .messages)
     var message: String
@@ -275,8 +276,8 @@ extension QueueCommands {
         EXAMPLES
           cospool queue stop -s review
 
-        Its message counts as cancelled; cospool queue restore brings it back. If another device runs
-        it, that device stops it within seconds, or when it is back.
+        Its message counts as cancelled; cospool queue restore restores it. If another device runs
+        the agent, that device stops it within seconds, or when it is back.
         """)
     @OptionGroup var session: SessionOption
     @OptionGroup var options: GlobalOptions
@@ -310,7 +311,7 @@ extension QueueCommands {
         """)
     @Argument(help: ArgumentHelp("The message.", valueName: "id"), completion: .messages)
     var message: String
-    @Option(help: ArgumentHelp("How long, at most 3600.", valueName: "n")) var seconds = 60
+    @Option(help: ArgumentHelp("The number of seconds, at most 3600.", valueName: "n")) var seconds = 60
     @Flag(help: "Let it start again.") var release = false
     @OptionGroup var options: GlobalOptions
 

@@ -23,12 +23,12 @@ struct SendCommand: SessionCommand {
         cospool send -s review --at 02:00 "Run the long tests"
         cospool send -s review -- "-v means verbose here"
 
-      If the session does not exist, it is created, and the answer says so. A terminal asks first; a
-      script is refused if the name looks like that of an existing session. --new creates it without
-      asking. With --id, it is safe to send again.
+      If the session does not exist, the command creates it and says so. In a terminal, it asks you
+      first. In a script, it fails if the name looks like that of an existing session. --new creates
+      the session without asking. With --id, it is safe to send again.
 
-      A prompt for later has its place in the queue, and the prompts behind it start until its time
-      comes. cospool queue start ID starts it earlier.
+      A prompt with --at or --in keeps its place in the queue; the prompts behind it can start before
+      its time comes. cospool queue start ID starts it earlier.
       """)
 
   @OptionGroup var session: SessionOption

@@ -31,9 +31,9 @@ struct WebCommands: ParsableCommand {
         cospool web status             where it is served, and which browsers may use it
         cospool web rename "Firefox on Linux" "Ada's phone"
         cospool web revoke "Firefox on Linux"
-        cospool web off                serve it no more
+        cospool web off                stop serving it
 
-      The link gives one browser access, once, within a minute. The browser then gets its own key,
+      The link gives one browser access, once, and expires after a minute. The browser gets its own key,
       which expires after 30 days without use. By default only this machine can open the page, on
       127.0.0.1.
 
@@ -57,7 +57,7 @@ struct WebCommands: ParsableCommand {
         """)
     @Flag(
       name: .customLong("print"),
-      help: "Print the link and open nothing; on a terminal with a QR code for other devices.")
+      help: "Print the link and open nothing; in a terminal, also a QR code for other devices.")
     var prints = false
     @Option(
       help: ArgumentHelp(

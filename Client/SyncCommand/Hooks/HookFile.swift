@@ -68,7 +68,7 @@ struct HookFile {
     var isWritten: Bool
   }
 
-  /// How often a change begins again if others write the file at the same time.
+  /// How many times a change begins again if others write the file at the same time.
   private static let attempts = 20
 
   /// Changes the settings. Agents and users write the file, too: if its bytes have changed since

@@ -32,9 +32,9 @@ struct MCPCommand: LocalCommand {
       queue_later, queue_cancel, queue_pause, queue_resume, queue_retry, queue_skip, thread_list,
       thread_remove, task_state, permission_prompt. Tools that change something take an
       idempotency_key: repeated calls with the same key take effect once. permission_prompt
-      waits for your answer; other calls are answered meanwhile. A call without a session
-      means the session of --session, or that of $COSPOOL_SESSION, which Cospool sets for the
-      agents that it starts.
+      waits for your answer, and does not block other calls. A call without a session means the
+      session of --session, or else of $COSPOOL_SESSION, which Cospool sets for the agents that it
+      starts.
       """)
   @Option(
     name: [.customShort("s"), .customLong("session")],

@@ -16,9 +16,9 @@ package struct DispatchState: Hashable, Sendable {
   /// The time before which it is not in line, in milliseconds since 1970; nil if it always is.
   package var later: Int64?
   /// Whether its queue is blocked: it is paused, has another message in flight, or waits for a
-  /// decision, for the rest of a change of this message or for a check of its merged text.
+  /// decision, for the rest of a change to this message or for a check of its merged text.
   package var queueStands: Bool
-  /// Whether a part of a change of it has not come yet.
+  /// Whether a part of a change to it has not arrived yet.
   package var isIncomplete: Bool
   /// Whether its text was merged from several that were saved apart, and waits for a check. If the
   /// session's `onMerge` is `run`, it waits only if nothing is left of the text.

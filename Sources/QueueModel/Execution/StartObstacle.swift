@@ -10,7 +10,7 @@ public enum StartObstacle: Hashable, Sendable {
   case agentNotAsking
   /// The program is about to end.
   case draining
-  /// A part of a change of the first message has not arrived: the device that made it sends the
+  /// A part of a change to the first message has not arrived: the device that made it sends the
   /// rest, or a user cancels the message.
   case changeIncomplete
   /// The text of the first message was merged from several that were saved apart: a user chooses

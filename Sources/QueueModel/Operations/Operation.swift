@@ -201,7 +201,7 @@ public struct TagField: RawRepresentable, Hashable, Sendable {
   public static let live = TagField(rawValue: 5)
   /// A message has an attachment; the note describes it.
   public static let attachment = TagField(rawValue: 6)
-  /// A change of a message has not arrived completely: it is too long for one delta, and ends when
+  /// A change to a message has not arrived completely: it is too long for one delta, and ends when
   /// it clears the tag.
   public static let incomplete = TagField(rawValue: 7)
   /// An agent queued a message, and not its user.

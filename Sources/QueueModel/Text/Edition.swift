@@ -173,7 +173,7 @@ extension MessageView {
   /// The text that a choice names.
   ///
   /// - Parameter base: what the user saw, since a number counts the versions of that state; nil for
-  ///   the present state.
+  ///   the current state.
   /// - Throws: `QueueError.messageNotMerged`, `.versionNotFound`, `.versionTooLong` if the version
   ///   is not kept, or `.mergedTextBlank`.
   public func text(

@@ -55,7 +55,7 @@ extension TextReversal {
       }
   }
 
-  /// The scalars of both texts; each of the present one has its id.
+  /// The scalars of both texts; each of the current one has its id.
   var scalarCount: Int { shownCount + old.scalarCount }
 
   /// The scalars of the stretch as the change left it.

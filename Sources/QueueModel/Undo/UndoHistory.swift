@@ -194,7 +194,7 @@ package struct UndoHistory: Hashable, Sendable {
 
   // MARK: - Others' changes
 
-  /// Takes note of operations that are not this user's changes: undoing an earlier change of this
+  /// Takes note of operations that are not this user's changes: undoing an earlier change by this
   /// user does not overwrite what they wrote.
   ///
   /// - Parameters:
@@ -347,7 +347,7 @@ private struct TouchedFields {
     fields[UndoField(element: element, part: part), default: false] =
       isAdded || fields[UndoField(element: element, part: part)] == true
     switch part {
-    // An agent's changes of a message are not a user's work.
+    // An agent's changes to a message are not a user's work.
     case .register(let field) where field >= .run || field == .changedAt: break
     case .tags(.locked), .tags(.queued): break
     default: elements.insert(element)

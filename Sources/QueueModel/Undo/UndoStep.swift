@@ -2,7 +2,7 @@ package import SequenceCRDT
 
 /// A field that a change wrote and its value before: one inverse command.
 ///
-/// Steps name elements by their own ids. A later change of the same field by another user is an
+/// Steps name elements by their own ids. A later change to the same field by another user is an
 /// obstacle, and is recorded when it arrives (`UndoHistory.noteForeign`).
 package struct UndoStep: Hashable, Sendable {
   package var field: UndoField

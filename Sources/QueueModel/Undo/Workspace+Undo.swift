@@ -7,7 +7,7 @@ extension Workspace {
   /// A user's command that changes something and does not continue the open stretch of typing ends
   /// it, before its own operations.
   ///
-  /// - Throws: `QueueError`; nothing changed then.
+  /// - Throws: `QueueError`, without changing anything.
   package mutating func perform(
     _ command: Command, in context: CommandContext, history: inout UndoHistory
   ) throws(QueueError) -> (outcome: CommandOutcome, changes: UndoHistory.Changes) {

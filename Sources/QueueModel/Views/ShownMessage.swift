@@ -92,7 +92,7 @@ extension ShownMessage {
   /// Its `live` tags, by id.
   var liveTags: [OperationID] { tags(.live).map(\.id) }
 
-  /// How often it was tried, here and before an import. A number that is too large is clamped.
+  /// How many times it was tried, here and before an import. A number that is too large is clamped.
   var allAttempts: Int {
     var imported = 0
     if case .number(let number)? = register(.attempts) { imported = Int(clamping: number) }

@@ -10,7 +10,7 @@ import WireProtocol
 /// The server's state decides what starts. An undo lets something start *by itself* if hosts would
 /// run something after its operations that they would not have run before, or would run it earlier:
 /// at once, or in its turn without another command. This is compared at the moment in which the
-/// operations arrive at the server. Later changes of the session by others do not count. Earlier
+/// operations arrive at the server. Later changes to the session by others do not count. Earlier
 /// changes that the device did not know of do: the device has to allow for them.
 ///
 /// A session is left out if the device had no reason to pause it, because it cannot know of the
@@ -127,7 +127,7 @@ struct ApartUndos {
   }
 
   /// Messages that agents have, and messages that ran, must stay. Another text or another place is
-  /// no loss: a change of a device that is apart merges with a start, with or without an undo.
+  /// no loss: a change by an offline device merges with a start, with or without an undo.
   private func lost(from before: Workspace, to after: Workspace) -> [String] {
     before.sessions().flatMap { session in
       UndoChecker.messages(of: session.id, before).compactMap { message in

@@ -76,7 +76,7 @@ package final class SimulatedDevice {
     var notificationsReceived = 0
   }
 
-  /// Identifies a state of a device: every change of a queue is stored.
+  /// Identifies a state of a device: every change to a queue is stored.
   struct StoredState: Equatable {
     var life: Int
     var commits: Int

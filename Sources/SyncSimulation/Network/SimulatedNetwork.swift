@@ -9,7 +9,7 @@ import WireProtocol
 final class SimulatedNetwork: SimulationPart {
   /// How long a graceful close waits for the other side.
   private static let lingerMilliseconds: Int64 = 1_000
-  /// How often a sender repeats the first segment of a connection.
+  /// How many times a sender repeats the first segment of a connection.
   private static let openingRepetition: Int64 = 1_000
 
   /// The pipes that may still carry something, in the order of their creation.

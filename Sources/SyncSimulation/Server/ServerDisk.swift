@@ -18,7 +18,7 @@ package final class ServerDisk {
   var backups: [String: Backup] = [:]
   /// The data of another server that began with the same backup; nil if there is none.
   private var other: Backup?
-  /// How often the store went back in time.
+  /// How many times the store went back in time.
   private(set) var restores = 0
   /// The store's state at the last fsync, if a planted bug reports commits before that.
   private(set) var synced: Backup?
