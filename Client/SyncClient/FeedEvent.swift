@@ -68,7 +68,7 @@ public enum FeedEvent: Hashable, Sendable {
   case warning(QueueWarning)
   /// A thread needs its user again (S2-95).
   case threadReady(ThreadView)
-  /// An event of this device alone.
+  /// An event that only this device has.
   case device(DeviceEvent)
   /// The state after a gap is complete; from here on changes follow.
   case present

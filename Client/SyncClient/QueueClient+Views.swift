@@ -31,7 +31,7 @@ extension QueueClient {
     return engine.latest.clock?.time(at: context) ?? context.wall
   }
 
-  /// Minimal changes: first those from nothing to the present, then every further one, local or
+  /// Minimal changes: first those from nothing to the current state, then every further one, local or
   /// remote. None is left out. The sequence of a reader that falls thousands behind ends, and the
   /// reader starts again with a new one. `EventFeed` has the limits.
   public func changes() -> WorkspaceChanges { WorkspaceChanges(engine: engine) }

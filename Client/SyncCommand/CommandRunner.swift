@@ -88,7 +88,7 @@ struct CommandRunner: Sendable {
       let command = try await readied(command, connection)
       let request = try command.request(input: environment.input)
       guard !request.hasEmptyPart else {
-        throw CommandFailure.usage("An id or a name is empty. Give one that is not.")
+        throw CommandFailure.usage("An id or a name is empty. Give one that is not empty.")
       }
       if let command = command as? any WatchableCommand, command.watch.isOn {
         let watcher = Watcher(

@@ -167,7 +167,7 @@ extension APIHandlers {
       session.name.contains(where: \.isWhitespace) ? session.id.rawValue : session.name)
   }
 
-  /// Why nothing of a session starts here, and the remedy.
+  /// Why no message of a session starts here, and the remedy.
   func words(
     for obstacle: StartObstacle, of session: SessionView, _ sync: SyncStatus
   ) throws -> String? {

@@ -35,7 +35,7 @@ extension Route {
       method: "PUT", path: "/v1/sessions/{session}/on-merge", id: "setOnMerge",
       summary:
         "Says whether its messages wait for a look, or run, whose text was merged of several that were "
-        + "saved apart.",
+        + "saved independently.",
       body: .fields(MergeRequest.self, isRequired: true), answer: .json(ReceiptAnswer.self),
       refusals: [404]),
     Route(

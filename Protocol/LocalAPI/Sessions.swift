@@ -213,7 +213,7 @@ package struct ReceiptAnswer: APIValue {
     package var session: SessionID
     /// The beginning of its text, as one line.
     package var text: String
-    /// Whether it needs a check of independently saved texts, also after this; absent if not.
+    /// Whether it needs a check of independently saved texts, even after this; absent if not.
     package var merged: Bool?
 
     package init(_ view: MessageView) {

@@ -63,7 +63,7 @@ struct CospoolServer: AsyncParsableCommand {
     defaultSubcommand: ServeCommand.self)
 
   static func main() async {
-    // Every file that it writes belongs to its owner alone from the start, also in a shared
+    // Every file that it writes belongs only to its owner from the start, even in a shared
     // directory.
     umask(0o077)
     DispatchLog.silence()

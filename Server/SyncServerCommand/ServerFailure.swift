@@ -9,7 +9,7 @@ import SyncServer
 struct ServerFailure: Encodable {
   private(set) var code: String
   private(set) var message: String
-  /// Of the process; 0 for help and the version, which are answers.
+  /// The exit code; 0 for help and the version, which are answers.
   private(set) var exitCode: Int32
   /// What people read; with the usage if the arguments are wrong. Empty if all is said.
   let text: String

@@ -69,7 +69,7 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable, Comparable {
       "a device approves a request that it does not show (with requests)"
     case .undoStarts: "messages that an undo restores start (with agents)"
     case .undoStartsApart:
-      "an undo of a device that is apart lets unknown messages start (with agents)"
+      "an undo on an offline device lets unknown messages start (with agents)"
     case .undoTakesHistory: "an undo removes a session with its history (with agents)"
     case .mergedUnseen: "a device settles merged texts by itself"
     case .undoneUnwritten: "an undo leaves a text that no one wrote (with agents)"

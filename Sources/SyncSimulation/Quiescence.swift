@@ -121,7 +121,7 @@ package final class Quiescence: SimulationPart {
     if bringAgentsToRest() { simulation.check() }
   }
 
-  /// Ends every fault: disks work, processes run, networks are there. Clocks stay as they are.
+  /// Ends every fault: disks work, processes run, networks are up. Clocks stay as they are.
   private func heal() {
     server.disk.setCondition(.working)
     if server.process == nil { server.start() }

@@ -8,7 +8,7 @@ package enum Profile: String, Hashable, Sendable, CaseIterable {
   case hostile
   /// One-way and two-way partitions, delays and cuts; outboxes must drain 5 s after the repair.
   case partition
-  /// Processes and machines that die, also in the middle of a commit.
+  /// Processes and machines that die, even in the middle of a commit.
   case crash
   /// Full disks, errors, restored backups and copies, on devices and server.
   case storage

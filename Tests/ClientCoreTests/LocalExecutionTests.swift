@@ -141,7 +141,7 @@ struct LocalExecutionTests {
     #expect(scene.begun.last == [3, 1] && scene.status(2) == .cancelled)
   }
 
-  // C-11: an agent that cannot be started is tried three times. Each wait is twice the one before,
+  // C-11: an agent that cannot be started is tried three times. Each wait is twice the previous one,
   // and up to half of it is random.
   @Test func anAgentThatCannotBeStartedIsTriedThreeTimes() throws {
     var scene = try LocalHost.serving(1)

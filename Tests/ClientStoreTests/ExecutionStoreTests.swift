@@ -133,7 +133,7 @@ import WireProtocol
         == ["": "codex", "codex": "thread-1", "claude": "conv-1"])
   }
 
-  /// S-6: after a restart, exactly the choices that a user made at this device are there.
+  /// S-6: after a restart, exactly the choices that a user made at this device are still there.
   @Test func whatIsSaidOfSessionsIsKept() throws {
     let directory = try StoreDirectory()
     var open = try ClientStore.open(directory: directory.path)

@@ -75,7 +75,7 @@ struct VerdictTests {
     }
   }
 
-  /// What a user stopped gets no leave any more, whether the authority was asked to stop it or the queues say it.
+  /// A stopped attempt gets no further permission, whether the authority was asked to stop it or the queues record the stop.
   @Test(arguments: [true, false]) func aStoppedAgentIsAllowedNothing(_ isAsked: Bool) throws {
     var scene = try Scene()
     let message = MessageID.numbered(1)

@@ -91,7 +91,7 @@ extension EndToEnd {
       }
     }
 
-    /// Only those of this test's agent: other tests have agents at the same time.
+    /// Only those of this test's agent: other tests run agents at the same time.
     private func killProcesses(of agent: ScriptAgent) {
       for name in (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? [] {
         guard let process = pid_t(name),

@@ -84,7 +84,7 @@ extension EndToEnd {
         #expect(
           try await b.cospool("queue", "stop", "-s", "s").contains("cospool session take-over s"))
         try await b.cospool("session", "take-over", "s")
-        // The stop counts, also if its device never hears of it.
+        // The stop counts, even if its device never hears of it.
         try await bed.eventually("it is cancelled", within: 90) {
           try await b.message(message).status == "cancelled"
         }

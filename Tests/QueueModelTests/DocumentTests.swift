@@ -163,7 +163,7 @@ struct DocumentTests {
     let message = try #require(try device.workspace.messageQueue(.named("s")).messages.first)
     #expect(message.createdAt == 5 && message.later == 1_772_357_400_125)
     #expect(device.workspace.threadQueue().threads.map(\.queuedAt) == [7])
-    // It had what an agent did, for people alone.
+    // It had what an agent did, only for people.
     for task in [#"{"status": "dreaming"}"#, "7", "null"] {
       #expect(try Self.readAsOld(#", "task": \#(task)"#) == Self.readAsOld())
     }

@@ -13,7 +13,7 @@ struct EditionConflictTests {
     var one = TestDevice(1)
     var other = TestDevice(2)
 
-    /// - Parameter isMerged: whether its text was merged from two that were saved apart.
+    /// - Parameter isMerged: whether its text was merged from two that were saved independently.
     init(isMerged: Bool) throws {
       try one.perform(.send("Use a file", as: 1, in: "s"))
       try one.perform(.setHost(.named("s"), DeviceID(high: 0xD, low: 1)))

@@ -6,7 +6,7 @@ import Testing
 import class Foundation.JSONDecoder
 import class Foundation.JSONEncoder
 
-/// Texts that were saved apart are merged, and wait until a user has checked them.
+/// Texts that were saved independently are merged, and wait until a user has checked them.
 struct EditionTests {
   static let id = MessageID.numbered(1)
 

@@ -3,7 +3,7 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// Undo and redo: own changes are reverted, later changes by others stay.
+/// Undo and redo revert a device's own changes; later changes by others stay.
 struct UndoTests {
   /// Two devices that know the same three messages.
   private func pair() throws -> (TestDevice, TestDevice) {
@@ -48,7 +48,7 @@ struct UndoTests {
   }
 
   /// Two devices made a message with the same id, in different sessions: it does not belong to one
-  /// of them alone.
+  /// of only one of them.
   @Test func aMessageThatTwoMadeIsNotTakenBackByOne() throws {
     var one = TestDevice(1)
     var two = TestDevice(2, now: one.now + 10)

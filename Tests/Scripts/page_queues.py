@@ -114,7 +114,7 @@ def saved_apart(device, session, before, texts):
 
 
 def check_versions(browser, fixture, figures):
-    """A merged text is shown with the texts that were saved apart, and waits until one is taken."""
+    """A merged text is shown with the texts that were saved independently, and waits until one is taken."""
     texts = ["Use SQLite for the store", "Use MySQL for the store"]
     saved_apart(fixture.desk, "versions", "Use a file for the store", texts)
     page = browser.page()

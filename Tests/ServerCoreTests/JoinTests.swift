@@ -260,7 +260,7 @@ import WireProtocol
     #expect(!isJoined)
   }
 
-  /// F1: a later offer replaced the one before.
+  /// F1: a later offer replaced the earlier one.
   @Test func severalOffersAtOnceAreAllJoinedAndAnswered() throws {
     var world = try DivergedWorld()
     var devices = [world.author, try world.device(3), try world.device(4)]

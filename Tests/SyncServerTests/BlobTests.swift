@@ -279,7 +279,7 @@ import Testing
       #expect(try await request("PUT", hash, body: "", token: token, fixture).status == 413)
       #expect(try await request("POST", hash, body: "x", token: token, fixture).status == 405)
       #expect(try await request("GET", hash, token: token, fixture).status == 404)
-      // The quota counts existing files, also after a restart.
+      // The quota counts existing files, even after a restart.
       #expect(
         try await request("PUT", hash, body: "hello", token: token, fixture).status == 201)
       try await fixture.restart()

@@ -172,7 +172,7 @@ struct SplittingTests {
   @Test func deltasEndAtTheirRows() throws {
     let most = WireLimits.deltaRowsMax
     func deletions(_ count: Int) -> [QueueModel.Operation] {
-      // Every second scalar, so that no row continues the one before.
+      // Every second scalar, so that no row continues the previous one.
       (0..<count).map { number in
         Operation(
           id: id(1_000_000 + number),

@@ -227,7 +227,7 @@ extension ConnectionMachine {
     return Apartness(unsent: unsent)
   }
 
-  /// The same, also if the server has not answered.
+  /// The same, even if the server has not answered.
   func apart(isSilent: Bool) -> Apartness? {
     apart ?? (isSilent && hasServer ? Apartness() : nil)
   }

@@ -33,9 +33,9 @@ struct ExecutionMachine: Sendable {
 
   /// nil if this program runs no agents.
   private(set) var executor: Executor?
-  /// The choices of users at this device about single sessions, also before it runs agents.
+  /// The choices of users at this device about single sessions, even before it runs agents.
   private(set) var choices = SessionChoices() { didSet { executor?.choices = choices } }
-  /// Whether the program is about to end, also if that was requested before it ran agents.
+  /// Whether the program is about to end, even if that was requested before it ran agents.
   private(set) var isDraining = false
   /// Whether the server decides.
   private var isServerAsked = false

@@ -67,8 +67,8 @@ extension Replica {
 }
 
 extension ConnectionMachine {
-  /// Notes which cancels of this device's user came too late: what the outbox holds of them reached the server
-  /// after the report that an agent had started. Where the server knew of the start, it said so.
+  /// Records which cancellations by this device's user came too late: they are in the outbox, and reached
+  /// the server after the report that an agent had started. If the server knew of the start, it reports that.
   ///
   /// - Parameter wasCancelled: whether a message was cancelled here before that report.
   mutating func noteLateCancels(

@@ -2,9 +2,9 @@ package import QueueModel
 import SequenceCRDT
 import WireProtocol
 
-/// The device's copy of the workspace, with the data for its sync.
+/// The device's copy of the workspace, with the data for syncing it.
 ///
-/// Every change goes to the store first and shows in memory only after the store has it, so that
+/// Every change goes to the store first, and to memory only after the store has it, so that
 /// memory and disk agree whatever fails.
 package struct Replica: Sendable {
   package internal(set) var workspace: Workspace
@@ -27,16 +27,15 @@ package struct Replica: Sendable {
   var latestLocal: StoredOperations?
   /// When a user last typed; nil if that was before this opening.
   var typedAt: Int64?
-  /// Texts of this device's user that were too late for an agent, and for which there is no
-  /// notification yet.
+  /// Texts of this device's user that came too late for an agent, and have no notification yet.
   var late: [LateText] = []
 
-  /// Why a replica failed; nothing changed.
+  /// Why an operation of a replica failed; the replica has not changed.
   package enum Fault: Error, Hashable, Sendable {
     case queue(QueueError)
     case store(StoreError)
     case merge(MergeError)
-    /// The server's operations refer to some that it did not send before.
+    /// The server's operations refer to others that it has not sent.
     case outOfOrder
     /// The log does not reach the requested time.
     case history(HistoryError)
@@ -93,7 +92,7 @@ package struct Replica: Sendable {
   ///
   /// - Returns: the author, and the operations that it begins with.
   mutating func preparedWriter(at event: EventContext) -> (Writer, [Operation]) {
-    // The other half of the numbers is more than a command can use.
+    // The author uses only half of the numbers: the other half is more than one command can use.
     if var writer, writer.mayWrite(at: event),
       workspace.vector[writer.replica] < Limits.sequenceMax / 2,
       workspace.device(of: writer.replica)?.name == record.deviceName
@@ -176,7 +175,7 @@ package struct Replica: Sendable {
     try commit(transaction, to: store)
   }
 
-  /// The only entry after `cursor`, if it was made here a moment ago: nothing has to be read.
+  /// The only entry after `cursor`, if this device has just made it, so that nothing has to be read.
   func onlyEntry(after cursor: Int64) -> StoredOperations? {
     guard let latestLocal, latestLocal.id == lastEntry, cursor == lastEntry - 1 else { return nil }
     return latestLocal
@@ -190,7 +189,7 @@ package struct Replica: Sendable {
     }
   }
 
-  /// Stores other settings.
+  /// Changes the record, and stores it.
   package mutating func remember(
     store: some ReplicaStore, _ change: (inout ReplicaRecord) -> Void
   ) throws(Fault) {

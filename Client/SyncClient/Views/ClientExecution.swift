@@ -33,7 +33,7 @@ public struct ClientExecution: Sendable {
   ///   - settings: for all of that time; nil: the device's settings, with changes at once.
   ///   - deadAgents: those of `unfinished` whose agents are known to have died; the state of the
   ///     others is unknown.
-  /// - Throws: `.closed`, also if messages are being run already.
+  /// - Throws: `.closed`, even if messages are being run already.
   public func start(
     _ settings: ExecutionSettings? = nil, deadAgents: Set<MessageID> = []
   ) async throws(ClientError) -> AsyncStream<TurnOrder> {

@@ -123,7 +123,7 @@ private struct EditedText {
 
   var text: String { String(decoding: utf8, as: UTF8.self) }
 
-  /// - Returns: whether the old scalars were there.
+  /// - Returns: whether the old scalars were present.
   mutating func replace(_ old: String, by new: String, at place: Int) -> Bool {
     guard place >= 0, place <= count else { return false }
     let start = byte(of: place)

@@ -13,7 +13,7 @@ struct ShownMessage {
   /// Where the rest is read, on demand.
   private enum Source {
     case state(ElementState, MessageText?)
-    /// Of a packed session.
+    /// It is in a packed session.
     case image(WorkspaceImage.Message)
   }
 }

@@ -111,7 +111,7 @@ struct ApartUndos {
     }
     if let after = stored { found += lost(from: before, to: after) }
     return found.map {
-      "\(turn.command) of device \(turn.device), which was apart: \($0) at the server"
+      "\(turn.command) of device \(turn.device), which was offline: \($0) at the server"
     }
   }
 

@@ -8,7 +8,7 @@ import ServerCore
 final class StandstillChecker: SimulationChecker {
   let name = "standstill"
 
-  /// Longer than a lease that another holder left, with the pauses after it.
+  /// The time limit: longer than another holder's remaining lease and the pauses after it.
   private static let waitMillisecondsMax: Int64 = 60_000
 
   private struct Head: Hashable {
@@ -19,7 +19,7 @@ final class StandstillChecker: SimulationChecker {
     var attempt: UInt16
   }
 
-  /// Since when a message could start without interruption.
+  /// The time since which a message could have started, without interruption.
   private var since: [Head: Int64] = [:]
 
   func noted(_ observation: Observation, in simulation: Simulation) -> [String] {

@@ -167,7 +167,7 @@ package final class SimulatedDevice {
   /// The present files, open or not.
   var currentFiles: DeviceFiles { process?.store.files ?? files }
 
-  /// The device's workspace, also while it is off.
+  /// The device's workspace, even while it is off.
   package func workspace() throws -> Workspace {
     if let process { return process.core.replica.workspace }
     return try files.workspace()

@@ -263,7 +263,7 @@ struct SwarmPlan {
     return "\(labels)"
   }
 
-  /// Minutes, hours, days or decades off; also before 1970.
+  /// Minutes, hours, days or decades off; even before 1970.
   private mutating func clockOffset() -> Int64 {
     let scale: Int64 = generator.pick(weighted: [
       (3, 0), (4, 60_000), (3, 3_600_000), (2, 86_400_000), (2, 31_536_000_000),
