@@ -162,7 +162,7 @@ struct OutageTests {
 
   /// The host that took it over decides, whatever this device would do.
   @Test(arguments: [0, 60_000] as [Int64])
-  func whoIsFencedStopsAndLeavesTheDecision(outage: Int64) throws {
+  func aFencedHostStopsAndLeavesTheDecision(outage: Int64) throws {
     var scene = try Scene.atWork(.retry)
     scene.isConnected = false
     try scene.pass(milliseconds: outage)
@@ -190,7 +190,7 @@ struct OutageTests {
   }
 
   // I-107: the start was granted to this device, and the answer never arrived.
-  @Test func whatIsStoppedBeforeItBeginsNeverBegins() throws {
+  @Test func messagesStoppedBeforeTheirBeginningNeverBegin() throws {
     var scene = try Scene()
     try scene.changed()
     try scene.answer(.leased(token: 7, milliseconds: 30_000))
@@ -214,7 +214,7 @@ struct OutageTests {
   /// It slept until its lease ended; meanwhile a user cancelled what was granted to it, and chose
   /// another host.
   @Test(arguments: [true, false])
-  func whoeverIsNoHostAnyMoreGivesALapsedLeaseBack(isCancelledFirst: Bool) throws {
+  func aFormerHostReturnsALapsedLease(isCancelledFirst: Bool) throws {
     var scene = try Scene()
     try scene.changed()
     try scene.answer(.leased(token: 7, milliseconds: 30_000))
@@ -233,7 +233,7 @@ struct OutageTests {
   /// The next host reports an unknown outcome under its own lease, and waits for a user whatever
   /// its settings are.
   @Test(arguments: [true, false])
-  func whatWasTakenOverWaitsForAPerson(runIsKnown: Bool) throws {
+  func takenOverMessagesWaitForAUser(runIsKnown: Bool) throws {
     var scene = try Scene(.retry)
     if runIsKnown {
       try scene.host.perform(

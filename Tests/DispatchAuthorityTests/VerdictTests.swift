@@ -183,7 +183,7 @@ struct VerdictTests {
     #expect(scene.records.verdicts.count == 1)
   }
 
-  @Test(arguments: [false, true]) func afterTheClosingNobodyAnswers(_ restarts: Bool) throws {
+  @Test(arguments: [false, true]) func noRequestIsAnsweredAfterTheClosing(_ restarts: Bool) throws {
     var scene = try Scene()
     let closed = GivenVerdict(verdict: .closed, device: Self.device(1))
     #expect(scene.verdict(closes: true, by: 2) == .verdict(nil), "only the host closes")
@@ -206,7 +206,7 @@ struct VerdictTests {
     #expect(scene.answer(.allowed, by: 2) == .taken)
   }
 
-  @Test func whatIsNotAwaitedCannotBeAnswered() throws {
+  @Test func requestsThatAreNotAwaitedCannotBeAnswered() throws {
     var scene = try Scene()
     let other = AnswerRequest(
       session: Self.session, request: RequestID(high: 9, low: 9), verdict: .allowed)

@@ -98,7 +98,7 @@ extension EndToEnd {
       }
     }
 
-    @Test func whatIsThereIsKeptAndTheDoctorSeesItThrough() async throws {
+    @Test func existingBackupsAreKeptAndTheDoctorSeesThem() async throws {
       try await TestBed.run { bed in
         let server = try await bed.server()
         let a = try await bed.device("a", of: server)
@@ -204,7 +204,7 @@ extension EndToEnd {
 
     /// Root makes a backup by hand, on a terminal: neither the data nor programs of their account
     /// reach the terminal.
-    @Test func whatRunsAfterABackupHasNoTerminalOfRoots() async throws {
+    @Test func theCommandAfterABackupHasNotRootsTerminal() async throws {
       try await TestBed.run { bed in
         let (data, ran) = (bed.path("data"), bed.path("data/ran"))
         try await Self.begin(data, in: bed)
@@ -239,7 +239,7 @@ extension EndToEnd {
     }
 
     /// An intruder in the account chooses the contents of the data, but not where root writes.
-    @Test func rootWritesNothingThatStandsInTheData() async throws {
+    @Test func rootDoesNotFollowPathsInTheData() async throws {
       guard geteuid() == 0 else { return }
       try await TestBed.run { bed in
         let (data, folder) = (bed.path("data"), bed.path("cron.service.d"))
@@ -259,7 +259,7 @@ extension EndToEnd {
     }
 
     /// The account of the data chooses the words, and root reads them.
-    @Test func whatStandsInTheDataSteersNoTerminal() async throws {
+    @Test func textsInTheDataDoNotControlATerminal() async throws {
       try await TestBed.run { bed in
         let data = bed.path("data")
         try await Self.begin(data, in: bed)

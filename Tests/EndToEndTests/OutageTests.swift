@@ -115,7 +115,7 @@ extension EndToEnd {
 
     // The host slept while the message was granted to it and cancelled: it does not keep the
     // session.
-    @Test func whatWasCancelledBeforeItBeganKeepsNoSession() async throws {
+    @Test func messagesCancelledBeforeTheirBeginningBlockNoSession() async throws {
       try await TestBed.run { bed in
         let (_, a, b, agent, _) = try await OutageTests.bench(bed)
         try Data().write(to: URL(filePath: agent.folder + "/go"))

@@ -58,7 +58,7 @@ extension EndToEnd {
     }
 
     /// HOME is the folder of a user's units, as for all other programs.
-    @Test func aPersonsUnitLiesInTheirHome() async throws {
+    @Test func aUsersUnitIsInTheirHome() async throws {
       try await TestBed.run { bed in
         try program("systemctl", "exit 0", in: bed)
         let home = ["HOME": bed.path("home")]
@@ -168,7 +168,7 @@ extension EndToEnd {
       }
     }
 
-    @Test func whatServeWouldRefuseIsRefusedAtOnce() async throws {
+    @Test func optionsThatServeWouldRefuseAreRefusedAtOnce() async throws {
       try await TestBed.run { bed in
         try program("systemctl", "exit 0", in: bed)
         for options in [
@@ -192,7 +192,7 @@ extension EndToEnd {
     }
 
     /// `sudo cospool-server pair` must not leave files that the server cannot open.
-    @Test func whatRootDoesBelongsToTheServer() async throws {
+    @Test func filesOfRootsCommandsBelongToTheServer() async throws {
       guard geteuid() == 0 else { return }
       try await TestBed.run { bed in
         let data = bed.path("data")

@@ -73,7 +73,7 @@ extension EndToEnd {
       }
     }
 
-    @Test func oneCommandMakesAMachineReadyAndAgainIsHarmless() async throws {
+    @Test func oneCommandSetsAMachineUpAndCanBeRepeated() async throws {
       try await TestBed.run { bed in
         let server = try await bed.server()
         let person = try Person(bed)
@@ -112,7 +112,7 @@ extension EndToEnd {
       }
     }
 
-    @Test func aFullDiskIsNamedAndNotALogThatNobodyCouldWrite() async throws {
+    @Test func aFullDiskIsReportedInsteadOfAMissingLog() async throws {
       try await TestBed.run { bed in
         guard let disk = try await SmallDisk.mount(in: bed, name: "home") else {
           try Test.cancel("no tmpfs can be mounted here")
@@ -203,7 +203,7 @@ extension EndToEnd {
     }
 
     /// A systemctl that carries out the unit.
-    @Test func whereThereIsSystemdItStartsAService() async throws {
+    @Test func withSystemdItStartsAService() async throws {
       try await TestBed.run { bed in
         let person = try Person(bed)
         let unit = person.home + "/.config/systemd/user/cospoold.service"
@@ -290,7 +290,7 @@ extension EndToEnd {
       }
     }
 
-    @Test func withoutLeaveAndSystemdItSaysHowTheDaemonIsStarted() async throws {
+    @Test func withoutConsentAndSystemdItSaysHowToStartTheDaemon() async throws {
       try await TestBed.run { bed in
         let person = try Person(bed)
         let output = try await person.cospool("setup")

@@ -47,7 +47,7 @@ import Testing
     #expect(one.seeds == 6)
   }
 
-  @Test func sweepsEndWhenTheyAreTold() async {
+  @Test func sweepsEndOnRequest() async {
     let flag = InterruptionFlag()
     let result = await Sweep(first: 1, count: 10_000, profiles: .one(.smoke), jobs: 2).run(
       shouldStop: { flag.isRaised }, progress: { _, _ in flag.raise() })

@@ -50,7 +50,7 @@ import Testing
     #expect(try takes("live-activity", "a") && !takes("alert", "a"))
   }
 
-  @Test func whatIsLeftOutHasItsStandardOnlyForThePurpose() throws {
+  @Test func omittedPartsHaveTheirDefaultForThePurpose() throws {
     let address = try PushAddress(
       text: "apns://org.example.app/\(Self.token.uppercased())?environment=production")
     guard case .apns(let apns) = address else {

@@ -41,7 +41,7 @@ struct DocumentTests {
   }
 
   @Test(arguments: TestSeeds.list(standard: 25, from: 3_000))
-  func whatIsExportedIsImported(seed: UInt64) throws {
+  func exportsAreImported(seed: UInt64) throws {
     let device = worked(seed: seed)
     let data = try JSONEncoder().encode(device.workspace.document())
     let document = try JSONDecoder().decode(WorkspaceDocument.self, from: data)
@@ -74,7 +74,7 @@ struct DocumentTests {
     #expect(messages == document.messageCount)
   }
 
-  @Test func whatIsThereStaysAsItIs() throws {
+  @Test func existingElementsDoNotChange() throws {
     var device = TestDevice(1)
     try device.perform(.send("mine", as: 1, in: "s"))
     try device.perform(.addSession(.named("s"), name: "My name", project: nil))

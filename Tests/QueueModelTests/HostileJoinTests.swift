@@ -88,7 +88,7 @@ import Testing
     ("a known write missing", { $0.sessions[2].messages[0].registers = [] }),
   ]
 
-  @Test func theLaterOfTwoWritesCountsWhereOneStateLacksIt() throws {
+  @Test func theLaterOfTwoWritesCountsIfOneStateLacksIt() throws {
     let (good, other) = try HostileJoinTests.divergedStates()
     let joined = try good.joined(with: other)
     for (name, change) in HostileJoinTests.losses {

@@ -29,7 +29,7 @@ struct MergePolicyTests {
     device.workspace.startable(in: session)?.message
   }
 
-  @Test func aMergedMessageStartsWhereItsSessionRunsIt() throws {
+  @Test func aMergedMessageStartsIfItsSessionRunsIt() throws {
     var (one, other) = try Self.merged()
     #expect(one.workspace.session(Self.session)?.onMerge == .wait)
     #expect(Self.startable(one) == nil)

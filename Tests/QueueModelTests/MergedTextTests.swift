@@ -5,7 +5,7 @@ import Testing
 /// The remains of texts that were saved independently, even after an undo.
 struct MergedTextTests {
   /// The letters of both would make a text that no user saved.
-  @Test func anUndoneEditLeavesNoTextThatNobodySaved() throws {
+  @Test func anUndoneEditLeavesOnlySavedTexts() throws {
     var pair = try EditionTests.Pair("the quick fox", "the slow fox", "the red fox")
     try pair.one.perform(.undo)
     try pair.meet()

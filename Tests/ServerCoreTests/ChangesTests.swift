@@ -38,7 +38,7 @@ import WireProtocol
     #expect(scene.take(to).changes.map(\.prefix.position) == [1])
   }
 
-  @Test func nothingIsToldBeforeTheCommit() throws {
+  @Test func nothingIsReportedBeforeTheCommit() throws {
     var scene = ServerScene()
     var (author, reader) = (scene.device(1), scene.device(2))
     let (from, to) = (try scene.join(&author), try scene.join(&reader))
@@ -239,7 +239,7 @@ import WireProtocol
     #expect(scene.take(from).acks.count == 1)
   }
 
-  @Test func referenceToWhatNobodySentIsOutOfOrder() throws {
+  @Test func referenceToUnsentOperationIsOutOfOrder() throws {
     var scene = ServerScene()
     var (author, reader) = (scene.device(1), scene.device(2))
     let (from, to) = (try scene.join(&author), try scene.join(&reader))

@@ -95,7 +95,7 @@ import WireProtocol
   @Test(
     arguments: [(2...2, 1...1, "the device needs"), (1...1, 2...3, "the server needs")]
       as [(ClosedRange<UInt16>, ClosedRange<UInt16>, String)])
-  func whoIsTooOldIsTold(
+  func anOutdatedClientIsInformed(
     server: ClosedRange<UInt16>, device: ClosedRange<UInt16>, words: String
   ) throws {
     var scene = ServerScene { $0.versions = server }

@@ -73,7 +73,7 @@ import WireProtocol
     return workspace
   }
 
-  @Test func whatIsShownOfTasksIsKeptUntilItEnds() throws {
+  @Test func shownStatusesAreKeptUntilTheyEnd() throws {
     let folder = try StoreFolder()
     var database = try folder.open()
     let workspace = try paired(database)
@@ -118,7 +118,7 @@ import WireProtocol
     #expect(try database.workspacesWithUnpushed().isEmpty)
   }
 
-  @Test func everythingIsReadAsItWasWritten() throws {
+  @Test func everythingIsReadAsWritten() throws {
     let folder = try StoreFolder()
     var database = try folder.open()
     let workspace = try paired(database)

@@ -54,7 +54,7 @@ import WireProtocol
   }
 
   /// Batches and states, each for its own day.
-  @Test func whatComesInCountsForItsDay() throws {
+  @Test func receivedBytesCountForTheirDay() throws {
     func written(_ database: ServerDatabase) throws -> DailyWrites? {
       try database.header(of: workspace)?.written
     }

@@ -141,7 +141,7 @@ import WireProtocol
     #expect(try database.entries(of: workspace, after: 0, limit: 9, bytesMax: .max).isEmpty)
   }
 
-  @Test func fullDiskIsToldApartAndNothingIsStored() throws {
+  @Test func fullDiskIsDistinguishedAndNothingIsStored() throws {
     let folder = try StoreFolder()
     let (database, workspace) = try paired(folder)
     try database.queue.inDatabase { db in

@@ -45,7 +45,7 @@ import Testing
   }
 
   /// Undo and redo are for users: both skip the consequences of an agent's reports.
-  @Test func whatAnAgentReportsIsNobodysToUndo() async throws {
+  @Test func reportsOfAgentsCannotBeUndone() async throws {
     try await ClientFixture.withServer { fixture in
       let client = try await fixture.open()
       let session = try SessionID("a")

@@ -81,7 +81,7 @@ import Testing
     }
   }
 
-  @Test func whatASubagentAsksGoesWithItsOwnEvents() async throws {
+  @Test func aSubagentsRequestEndsWithItsOwnEvents() async throws {
     try await CommandFixture.run { fixture in
       await hook(fixture, "UserPromptSubmit", #""prompt":"go""#)
       let asks = #""tool_name":"Bash","tool_input":{"command":"ls"},"agent_id":"sub1""#

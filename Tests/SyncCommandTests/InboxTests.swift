@@ -33,7 +33,7 @@ import Testing
     return found
   }
 
-  @Test func whatWaitsLongestIsFirstThenTheThreadsInTheirOrder() async throws {
+  @Test func theOldestComesFirstThenTheThreadsInTheirOrder() async throws {
     try await CommandFixture.run { fixture in
       #expect(await fixture.cospool("inbox").output == "nothing needs you")
       for name in ["later", "sooner"] {
@@ -73,7 +73,7 @@ import Testing
     }
   }
 
-  @Test func whatFailedIsRetriedByItsCommand() async throws {
+  @Test func failedMessagesAreRetriedByTheirCommand() async throws {
     try await CommandFixture.run { fixture in
       _ = await fixture.cospool("config", "set", "command", "sh -c 'echo no branch >&2; exit 3'")
       _ = await fixture.cospool("config", "set", "agent", "command")

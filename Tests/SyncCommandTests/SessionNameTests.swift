@@ -39,7 +39,7 @@ import Testing
     #expect(throws: CommandFailure.self) { try names.id(of: "") }
   }
 
-  @Test func ofSeveralItIsSaidWhatCanBeTyped() throws {
+  @Test func severalMatchesAreListedAsTyped() throws {
     let names = try Self.names([
       ("0198aabb-77aa-4000", "shop", "/home/ada/shop"), ("0198aabb-81aa-4000", "shop", "/srv/shop"),
       ("0198", "shop", ""), ("shop-docs", "shop-docs", ""),
@@ -63,7 +63,7 @@ import Testing
     #expect(beginning?.message.contains("\n  0198aabb-8") == true)
   }
 
-  @Test func whoNamesNoneMeansTheVariableElseTheFolder() throws {
+  @Test func theDefaultSessionIsTheVariableElseTheFolder() throws {
     let sessions = [
       (id: "app", name: "app", project: "/home/ada/app"),
       (id: "ui", name: "ui", project: "/home/ada/app/ui"),
@@ -80,7 +80,7 @@ import Testing
   }
 
   // I-12
-  @Test func aProjectThatIsNotThereOrReplacesOneIsSaid() async throws {
+  @Test func aMissingOrReplacedProjectIsReported() async throws {
     try await CommandFixture.run { fixture in
       func send(_ project: String) async -> String {
         await fixture.cospool("send", "-s", "s", "--project", project, "text").errors
@@ -105,7 +105,7 @@ import Testing
     }
   }
 
-  @Test func theAnswerSaysIfNobodyRunsIt() async throws {
+  @Test func theAnswerSaysIfNoDeviceRunsIt() async throws {
     try await CommandFixture.run { fixture in
       _ = await fixture.cospool("session", "add", "review")
       let unhosted = await fixture.cospool("send", "-s", "review", "one")
@@ -146,7 +146,7 @@ import Testing
     }
   }
 
-  @Test func whatIsMistypedBecomesNoSession() async throws {
+  @Test func mistypedNamesMakeNoSession() async throws {
     try await CommandFixture.run { fixture in
       #expect(
         await fixture.cospool("send", "-s", "login-page", "one").output
@@ -248,7 +248,7 @@ import Testing
   }
 
   // S-37: names from other devices must not run when they are pasted.
-  @Test func whatIsToBeTypedIsQuoted() async throws {
+  @Test func namesToTypeAreQuoted() async throws {
     try await CommandFixture.run { fixture in
       let name = "a`touch x`$(touch y)"
       let quoted = "'\(name)'"
@@ -280,7 +280,7 @@ import Testing
     }
   }
 
-  @Test func aHostWithoutAnAgentIsSaidAtOnce() async throws {
+  @Test func aHostWithoutAnAgentIsReportedAtOnce() async throws {
     try await CommandFixture.run { fixture in
       _ = await fixture.cospool("session", "add", "review")
       let host = await fixture.cospool("session", "host", "review", "this")

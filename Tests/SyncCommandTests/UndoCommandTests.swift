@@ -67,7 +67,7 @@ import Testing
 
   /// A change that cannot be undone stays the next one, with the command that reverses it, until a
   /// user skips it.
-  @Test func whatHasNoWayBackNamesItsCommand() async throws {
+  @Test func irreversibleChangesNameTheirCommand() async throws {
     try await CommandFixture.run { fixture in
       _ = await fixture.cospool("send", "-s", "a b", "--id", Self.first, "one")
       let acts: [([String], String)] = [
@@ -268,7 +268,7 @@ import Testing
   }
 
   /// A user who presses Ctrl-C before the answer learns the outcome.
-  @Test func whoInterruptsIsToldWhatIsKnown() async throws {
+  @Test func anInterruptionReportsWhatIsKnown() async throws {
     try await CommandFixture.run { fixture in
       _ = await fixture.cospool("send", "-s", "review", "--id", Self.first, "one")
       func interrupted(confirms: Bool) async -> CommandRunner.Outcome {

@@ -95,7 +95,7 @@ import Testing
     }
   }
 
-  @Test func whatIsRefusedLeavesNoFileBehind() async throws {
+  @Test func refusedPromptsLeaveNoFileBehind() async throws {
     try await RunningDaemon.run(queueSizeMax: 1) { daemon in
       let first = try await daemon.request("POST", "/v1/sessions/s/queue", #"{"text":"one"}"#)
       let file = AttachmentRequest(data: Data("file".utf8).base64EncodedString(), name: "file.txt")
@@ -114,7 +114,7 @@ import Testing
     }
   }
 
-  @Test func aSendWithAFileThatIsNoneLeavesNoFileBehind() async throws {
+  @Test func aSendWithAnInvalidFileLeavesNoFileBehind() async throws {
     try await RunningDaemon.run { daemon in
       let file = AttachmentRequest(data: Data("file".utf8).base64EncodedString(), name: "file.txt")
       let wrong = [
@@ -156,7 +156,7 @@ import Testing
   }
 
   /// After a failed message, no further prompt can arrive, so the hook that asks need not wait.
-  @Test func aQueueThatStandsKeepsNoHookWaiting() async throws {
+  @Test func aBlockedQueueKeepsNoHookWaiting() async throws {
     try await RunningDaemon.run { daemon in
       try await serve("unused", on: daemon)
       let set = try await daemon.request("PUT", "/v1/settings/agent", #"{"value":"hooks"}"#)

@@ -162,7 +162,7 @@ import Testing
     "\"quotes\" \\ / </script>",
     "\u{0301}alone",
   ])
-  func textsComeBackAsTheyWere(text: String) async throws {
+  func textsAreReadUnchanged(text: String) async throws {
     try await RunningDaemon.run { daemon in
       let body = try JSONEncoder().encode(SendRequest(text: text, id: Self.here))
       let sent = try await daemon.request(

@@ -92,7 +92,7 @@ import Testing
   }
 
   @Test(arguments: ["", "x", "AQ", "////", "AQAAAAAAAAAAAAAAAAAAAAAAAAAA", "🙂"])
-  func whatIsNoBaseIsRefused(base: String) async throws {
+  func invalidBasesAreRefused(base: String) async throws {
     try await RunningDaemon.run { daemon in
       try await send("text", id: Self.first, to: daemon)
       let reply = try await edit("changed", base: base, at: daemon)
@@ -141,7 +141,7 @@ import Testing
     }
   }
 
-  @Test func syncAndUndoShowWhereTheyStand() async throws {
+  @Test func syncAndUndoShowTheirState() async throws {
     try await RunningDaemon.run { daemon in
       let sync = try await daemon.request("POST", "/v1/sync/now")
       #expect(try details(sync).current?.sync?.state == .notPaired)

@@ -66,7 +66,7 @@ import Testing
 
   /// An attacker who may write to the folder may write any manifest: it is read as one, or ignored,
   /// and its numbers do not crash a program.
-  @Test func aFolderThatCannotBeIsToldWithTheSystemsReason() async throws {
+  @Test func anImpossibleFolderIsReportedWithTheSystemsReason() async throws {
     try await Self.with { _, place in
       let file = place.folder + "-file"
       #expect(FileManager.default.createFile(atPath: file, contents: nil))
@@ -140,7 +140,7 @@ import Testing
     }
   }
 
-  @Test func whatWasThereBeforeIsNotCopiedAgain() async throws {
+  @Test func existingFilesAreNotCopiedAgain() async throws {
     try await Self.with { fixture, place in
       let first = try place.backup().create(at: 0)
       #expect(first.isNewFolder, "its disk may not be mounted")
@@ -211,7 +211,7 @@ import Testing
     }
   }
 
-  @Test func whatIsDamagedIsFoundAndTakenAgain() async throws {
+  @Test func damagedBackupsAreFoundAndReplaced() async throws {
     try await Self.with { fixture, place in
       _ = try place.backup().create()
       let kept = "\(place.folder)/files/\(Self.hash(place.attachment))"
@@ -241,7 +241,7 @@ import Testing
     }
   }
 
-  @Test func anInvalidManifestIsNoBackupAndLeadsNowhere() async throws {
+  @Test func anInvalidManifestIsNotABackupAndLeadsNowhere() async throws {
     try await Self.with { fixture, place in
       let name = try place.backup().create().backup.name
       let path = "\(place.folder)/\(name).json"
@@ -355,7 +355,7 @@ import Testing
 
   /// A killed `verify` leaves a whole copy; the next one removes it, but no copy in which another
   /// process works.
-  @Test func whatAKilledVerifyLeftIsTakenAway() async throws {
+  @Test func remainsOfAKilledVerifyAreRemoved() async throws {
     try await Self.with { fixture, place in
       _ = try place.backup().create()
       let scratch = place.folder + "-scratch"
@@ -431,7 +431,7 @@ import Testing
     #expect(try BackupPlace.read(directory: directory) == BackupPlace(folder: folder))
   }
 
-  @Test func aHookIsToldWhichAndItsFailureCounts() throws {
+  @Test func aFailingHookCountsAndIsNamed() throws {
     let file = NSTemporaryDirectory() + "cospool-hook-" + UUID().uuidString
     defer { try? FileManager.default.removeItem(atPath: file) }
     try BackupHook.run(

@@ -136,7 +136,7 @@ import Testing
     }
   }
 
-  @Test func aDamagedFileIsNotGivenAndIsTakenAnew() async throws {
+  @Test func aDamagedFileIsNotServedAndIsFetchedAgain() async throws {
     try await ServerFixture.with({ $0.files.quotaBytes = 4_096 }) { fixture in
       let device = try await fixture.pair(1)
       let token = device.token
@@ -225,7 +225,7 @@ import Testing
     #expect(try !inbox.keep(Array("hello".utf8), as: hello, in: workspace))
   }
 
-  @Test func aFullDiskIsToldFromOtherFaults() {
+  @Test func aFullDiskIsDistinguishedFromOtherFaults() {
     func isFull(_ error: any Error) -> Bool {
       if case .storage(_, let isFull) = BlobStore.Fault(error) { isFull } else { false }
     }
@@ -249,7 +249,7 @@ import Testing
     }
   }
 
-  @Test func nobodyWithoutAValidTokenGetsAnything() async throws {
+  @Test func nothingIsServedWithoutAValidToken() async throws {
     try await ServerFixture.with { fixture in
       let device = try await fixture.pair(1)
       let hash = Self.hash("hello")

@@ -99,7 +99,7 @@ import WireProtocol
 
 /// The page with the server's health.
 @Suite struct HealthTests {
-  @Test func aStoreThatStandsIsNotWell() async throws {
+  @Test func aStalledStoreIsUnhealthy() async throws {
     var scene = SwitchableScene()
     scene.options.storeMilliseconds = 100
     let storage = scene.storage

@@ -20,7 +20,7 @@ import WireProtocol
       .flatMap { Double($0.dropFirst(name.count + 1)) }
   }
 
-  @Test func whatHappensIsCounted() async throws {
+  @Test func eventsAreCounted() async throws {
     try await ServerFixture.with({ $0.metrics = MetricsAddress("0") }) { fixture in
       let before = try await Self.page(fixture)
       #expect(before.hasPrefix("HTTP/1.1 200 OK"))
@@ -176,7 +176,7 @@ import WireProtocol
   /// The dashboard and the alert rules use metrics that exist. Those of devices:
   /// `DeviceMetricsTests`.
   @Test(arguments: ["dashboard.json", "alerts.yaml"])
-  func whatIsWatchedIsServed(file: String) async throws {
+  func watchedMetricsAreServed(file: String) async throws {
     let path = URL(filePath: #filePath).deletingLastPathComponent()
       .appending(path: "../../Server/Monitoring/\(file)")
     let text = try String(contentsOf: path, encoding: .utf8)

@@ -11,7 +11,7 @@ import WireProtocol
 
 /// Faults of the database and of pushes, planted where they would occur.
 extension ServerDoctorTests {
-  @Test func aDatabaseOfANewerVersionIsTold() async throws {
+  @Test func aDatabaseOfANewerVersionIsReported() async throws {
     try await withDirectory { directory in
       // The name of the latest step, in the table and in its index.
       let path = directory + "/" + ServerDatabase.fileName
@@ -29,7 +29,7 @@ extension ServerDoctorTests {
     }
   }
 
-  @Test func aLogThatOnlyGrowsIsTold() async throws {
+  @Test func aLogThatOnlyGrowsIsReported() async throws {
     try await ServerFixture.with { fixture in
       _ = try await fixture.pair(1)
       let quiet = await Self.findings(of: fixture.directory)
@@ -43,7 +43,7 @@ extension ServerDoctorTests {
     }
   }
 
-  @Test func pushesThatDoNotArriveAreTold() async throws {
+  @Test func pushesThatDoNotArriveAreReported() async throws {
     try await ServerFixture.with { fixture in
       let device = try await fixture.pair(1)
       let directory = fixture.directory

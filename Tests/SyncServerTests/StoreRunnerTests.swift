@@ -58,7 +58,7 @@ import WireProtocol
 
   /// Whatever is packed for one workspace, another waits only for one started task of it, and for
   /// one more.
-  @Test func whatIsPackedForOneWorkspaceHoldsNoOtherUp() async throws {
+  @Test func packingForOneWorkspaceDelaysNoOther() async throws {
     let other = WorkspaceID(high: 1, low: 2)
     let threads = StoreThreads()
     let loop = MultiThreadedEventLoopGroup.singleton.next()
@@ -82,7 +82,7 @@ import WireProtocol
   }
 
   /// Waiting for others to be packed does not count as waiting for a thread that hangs.
-  @Test func waitingForATurnIsNoWaitingForTheStore() async throws {
+  @Test func waitingForATurnIsNotWaitingForTheStore() async throws {
     let threads = StoreThreads()
     let gate = DispatchSemaphore(value: 0)
     threads.packing.submit { _ in gate.wait() }

@@ -91,7 +91,7 @@ import Testing
 
   /// An edit and its undo reach the server together: the message needs no choice, and starts in its
   /// turn with the text of the other device.
-  @Test func anEditThatNobodyHadAndItsUndoChangeNothing() {
+  @Test func anUnsentEditAndItsUndoChangeNothing() {
     func edit(_ device: Int, _ text: String) -> Step {
       perform(device, .edit(.numbered(1), content: text, base: nil), after: 2_000)
     }

@@ -57,7 +57,7 @@ import Testing
 
   /// This is rare in random runs, so the world is fixed. The server cannot store a withdrawal, its
   /// device loses its network before it can send that again, and the message starts.
-  @Test(arguments: UInt64(1)...8) func silenceIsNoConsent(seed: UInt64) {
+  @Test(arguments: UInt64(1)...8) func silenceIsNotConsent(seed: UInt64) {
     var options = SimulationOptions(seed: seed, devices: 2)
     options.runsAgents = true
     options.asksOutcomes = true

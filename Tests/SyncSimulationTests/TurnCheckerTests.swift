@@ -49,7 +49,7 @@ import WireProtocol
   }
 
   /// The server granted an attempt, and its answer took so long that somebody took the attempt over.
-  @Test func aLateBeginningIsNoSecondAgent() {
+  @Test func aLateBeginningIsNotASecondAgent() {
     let checker = AloneChecker()
     let first = order(1)
     _ = checker.noted(takenOver(order(2)), in: simulation)
@@ -68,7 +68,7 @@ import WireProtocol
   }
 
   /// The server's store goes back while the answer is on its way.
-  @Test func whatTheServerForgotIsOfAnEarlierLife() {
+  @Test func turnsThatTheServerForgotAreOfAnEarlierLife() {
     var lives = GrantLives()
     lives.note(granted(order(1)), in: simulation)
     let disk = simulation.server.disk

@@ -7,7 +7,7 @@ import Testing
     UnitChange(name: "a.service", wasThere: wasThere, wasEnabled: isOn, wasActive: isOn)
   }
 
-  @Test func whatWasNotThereIsStoppedAndGoes() {
+  @Test func newServicesAreStoppedAndRemoved() {
     let change = change(wasThere: false, isOn: false)
     #expect(
       change.start == [["daemon-reload"], ["enable", "a.service"], ["restart", "a.service"]])
@@ -19,7 +19,7 @@ import Testing
     #expect(text.contains("removed again"))
   }
 
-  @Test func whatRanRunsAgain() {
+  @Test func runningServicesRunAgain() {
     let change = change(wasThere: true, isOn: true)
     #expect(change.takeBack.isEmpty)
     #expect(change.bringBack.last?.words == ["restart", "a.service"])

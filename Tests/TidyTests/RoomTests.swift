@@ -26,7 +26,7 @@ import Testing
     #expect(rooms.contains("Consumer") && !rooms.contains(String(name)), "\(name)")
   }
 
-  @Test func nothingElseStandsAtTheTop() throws {
+  @Test func nothingElseIsAtTheTop() throws {
     for entry in try Repository.entries(of: ".") {
       #expect(Repository.topLevel.contains(entry), "\(entry) has no place at the top")
     }

@@ -26,7 +26,7 @@ struct SplittingTests {
     #expect(PackedDelta.pack([], bytesMax: 100) == [])
   }
 
-  @Test func whatFitsIsOnePart() throws {
+  @Test func aDeltaThatFitsIsOnePart() throws {
     let operations = VectorValues.kinds.flatMap(\.operations)
     let parts = PackedDelta.pack(operations, bytesMax: 4_096)
     #expect(parts == [PackedDelta.pack(operations)])
@@ -63,7 +63,7 @@ struct SplittingTests {
     }
   }
 
-  @Test func whatBelongsToOneMessageStaysTogether() throws {
+  @Test func operationsOfOneMessageStayTogether() throws {
     var device = TestDevice(9, queueSizeMax: 1_000)
     let files = try (0..<3).map { number in
       try QueueModel.Attachment(
@@ -86,7 +86,7 @@ struct SplittingTests {
     #expect(seen.joined().count == 30 * 5)
   }
 
-  @Test func commandsAreKeptWholeWhereTheyFit() throws {
+  @Test func commandsAreKeptWholeIfTheyFit() throws {
     let typing = (0..<200).map { number in
       Operation(
         id: id(10 + 20 * number),
