@@ -5,7 +5,7 @@ import { h } from './dom.js'
 import { kept } from './storage.js'
 
 const SHORTCUTS = 'cospool.shortcuts'
-/** Whether a letter alone does something in this browser. */
+/** Whether single letters act as shortcuts in this browser. */
 export const usesShortcuts = () => localStorage.getItem(SHORTCUTS) !== 'off'
 
 export const useShortcuts = (isOn) => kept(SHORTCUTS, isOn ? 'on' : 'off')

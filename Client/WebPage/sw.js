@@ -1,5 +1,5 @@
-// Keeps the files of the page, so that it opens at once and without Cospool; and shows notices. What the daemon
-// answers goes past it: nothing of the workspace is kept here.
+// Keeps the files of the page, so that it opens at once and without Cospool; and shows notices. The daemon's
+// answers pass it by: nothing of the workspace is kept here.
 
 // `make page` writes the hashes.
 const VERSION = '36ddf1751f8aea3e'
@@ -40,9 +40,9 @@ const FILES = {
 }
 
 const CACHE = 'cospool.files'
-/** How long the daemon may take for the page before the kept one is shown, in milliseconds. */
+/** How long the daemon may take to send the page before the kept one is shown, in milliseconds. */
 const SLOW = 4000
-/** Whether the page that came last is of another version: its files come from the daemon, too. */
+/** Whether the latest page has another version: its files come from the daemon, too. */
 let isOther = false
 
 const place = (path) => `${path}?${FILES[path]}`
@@ -59,7 +59,7 @@ self.addEventListener('fetch', (event) => {
   else if (!isOther) event.respondWith(kept(pathname).then((file) => file ?? fetch(request)))
 })
 
-/** Asks for the files that are not kept yet. None is kept that is not what it should be: the daemon may be replaced meanwhile. */
+/** Fetches the files that are not kept yet. A file with a wrong hash is not kept: the daemon may be replaced in the meantime. */
 async function fill() {
   const cache = await caches.open(CACHE)
   for (const path of Object.keys(FILES)) {
@@ -80,7 +80,7 @@ async function tidy() {
 
 const kept = async (path) => (await caches.open(CACHE)).match(place(path))
 
-/** The page as the daemon has it now, and the kept one if it does not answer, or if another program does. */
+/** The daemon's current page, or the kept one if the daemon does not answer, or if another program does. */
 async function page() {
   try {
     const response = await fetch('/', { cache: 'no-store', credentials: 'omit', signal: AbortSignal.timeout(SLOW) })
@@ -100,7 +100,7 @@ async function page() {
 
 self.addEventListener('message', (event) => event.waitUntil(tell(event.data)))
 
-/** Shows notices unless a page is looked at, and takes back those that are over. */
+/** Shows notices unless a page is visible, and removes those that have ended. */
 async function tell({ fresh, over }) {
   for (const each of await self.registration.getNotifications()) if (over.includes(each.tag)) each.close()
   const pages = await self.clients.matchAll({ type: 'window' })
