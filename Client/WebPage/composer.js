@@ -163,7 +163,7 @@ class Composer extends HTMLElement {
       this.#pictures.delete(file)
     }
     refill(this.list, this.#files.map((file) => h('li', {}, this.#picture(file), `${file.name || 'pasted'} (${size(file.size)})`,
-      h('button.link', { type: 'button', 'aria-label': `Take ${file.name || 'pasted'} away`, onclick: () => {
+      h('button.link', { type: 'button', 'aria-label': `Remove ${file.name || 'pasted'}`, onclick: () => {
         this.#files = this.#files.filter((each) => each !== file)
         this.#showFiles()
         this.#keepFiles()

@@ -108,7 +108,7 @@ class DevicesView extends HTMLElement {
       h('span.meta', {}, `let in ${ago(browser.createdAt)} · used ${ago(browser.lastUsedAt)} · until ${new Date(browser.expiresAt).toLocaleDateString()}${browser.letInBy ? ` · by ${browser.letInBy}` : ''}`),
       h('button.link', { type: 'button', 'aria-label': `Rename ${browser.name}`, onclick: () => this.#rename(browser) }, 'Rename'),
       h('button.link', { type: 'button', 'aria-label': `Revoke ${browser.name}`, onclick: () => this.#revoke(browser) }, 'Revoke'))), this.browsers)
-    if (!web.value.browsers.length) this.browsers.replaceChildren(h('li.quiet', {}, 'None. Let one in: cospool web'))
+    if (!web.value.browsers.length) this.browsers.replaceChildren(h('li.quiet', {}, 'None. To give one access: cospool web'))
   }
 
   /** Shows a link that gives one browser access, until it expires. */
@@ -120,7 +120,7 @@ class DevicesView extends HTMLElement {
       this.invite.replaceChildren(
         code ? qrCode(code, 'QR code of the link') : h('p', {}, 'The link is too long for a QR code.'),
         h('p', {}, 'Scan it with the other device, or open this link there:'), h('p.meta', {}, elsewhere), left,
-        h('p.quiet', {}, 'Works once. Revoking this browser also revokes browsers it let in.'))
+        h('p.quiet', {}, 'Works once. Revoking this browser also revokes the browsers to which it gave access.'))
       show(this.invite, true)
       say('A QR code is shown')
       const known = new Set(browsers.map(({ id }) => id))
@@ -200,8 +200,8 @@ class DevicesView extends HTMLElement {
 
   async #revoke(browser) {
     const isMeant = browser.current
-      ? await confirmed('Revoke this browser?', 'This signs you out here immediately, and the browsers that it let in. To come back, you need a new link: cospool web', 'Revoke this browser')
-      : await confirmed(`Revoke ${browser.name}?`, 'This signs it out immediately, and the browsers that it let in. To come back, it needs a new link.', 'Revoke')
+      ? await confirmed('Revoke this browser?', 'This immediately signs you out here, and signs out the browsers to which it gave access. To come back, you need a new link: cospool web', 'Revoke this browser')
+      : await confirmed(`Revoke ${browser.name}?`, 'This immediately signs it out, and the browsers to which it gave access. To come back, it needs a new link.', 'Revoke')
     if (!isMeant) return
     const isDone = await this.#then('revoke', { id: browser.id }, `${browser.name} is signed out`, { reads: !browser.current })
     if (isDone && browser.current) lock({ message: 'You revoked this browser.' })

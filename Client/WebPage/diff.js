@@ -146,9 +146,9 @@ export function inputView({ summary = '', details, isCut }) {
   // The line is the beginning of the details; what it omits is in parentheses.
   const subject = summary.replace(/ \(and [^()]*\)$/, '')
   const isSaid = more && (fields ? fields[0].text : more).split('\n')[0] === subject
-  const single = more && !fields && (isDiff(more) ? diffView(more) : box(more, 'What is asked'))
+  const single = more && !fields && (isDiff(more) ? diffView(more) : box(more, 'The request'))
   return [
-    summary && !isSaid && box(summary, 'What is asked'), ...(fields ? fieldsView(fields) : [single]),
+    summary && !isSaid && box(summary, 'The request'), ...(fields ? fieldsView(fields) : [single]),
     isCut && h('p.note', {}, 'Not all of it is here yet. You can allow it when all of it is shown.'),
   ].filter(Boolean)
 }

@@ -119,7 +119,7 @@ export function guardPresses(view) {
     if (!part.pressed?.some((each) => each.contains(event.target))) return
     event.preventDefault()
     event.stopPropagation()
-    toast('That moved a moment ago, so nothing was done. Press again.')
+    toast('That has just moved, so nothing was done. Press again.')
   }, true)
 }
 

@@ -265,7 +265,7 @@ export class Editor {
     const [name, id, kept] = [this.#name, this.#message.id, this.#kept]
     this.#close()
     if (changed) {
-      toast('Changes discarded', { label: 'Go on editing', run: () => {
+      toast('Changes discarded', { label: 'Continue editing', run: () => {
         own.add(id)
         drafts.set(name, kept)
         document.querySelector(`queue-row[data-id="${id}"]`)?.run('edit')

@@ -29,7 +29,7 @@ export function tellUnsaid() {
     if (model.notes.get(id)?.state === 'busy') continue
     // Without the request, no card can be shown.
     if (!(asked?.request ?? asked?.question)) continue
-    model.decide(id, { session: asked.session, asked, unsaid: true, words: `${decision?.words ?? 'It is over'}. Your words: “${words.trim()}”`, stays: true })
+    model.decide(id, { session: asked.session, asked, unsaid: true, words: `${decision?.words ?? 'It has ended'}. Your words: “${words.trim()}”`, stays: true })
   }
 }
 
@@ -154,7 +154,7 @@ class RequestCard extends HTMLElement {
     show(this.read, Boolean(decision?.stays))
     show(this.back, Boolean(decision?.later))
     show(this.again, !over && Boolean(note?.again))
-    const there = elsewhere ? `It is asked on ${device ?? 'another device'}: answer it there.` : ''
+    const there = elsewhere ? `It is open on ${device ?? 'another device'}: answer it there.` : ''
     const told = decision?.words ?? note?.words ?? there
     show(this.outcome, Boolean(told))
     // The state in transit takes no room, which would move what is below.

@@ -201,7 +201,7 @@ class QueueRow extends HTMLElement {
       ...files.map((file) => h('li', {},
         h('button.link', { type: 'button', onclick: () => this.#download(file) }, `${file.name} (${size(file.size)})`),
         message.status === 'queued' && h('button.link', {
-          type: 'button', 'aria-label': `Take ${file.name} away`,
+          type: 'button', 'aria-label': `Remove ${file.name}`,
           onclick: () => perform('detach', { id: message.id, hash: file.hash }, { done: `${file.name} was taken away`, undoable: true }),
         }, '×'))),
     ], this.more)
@@ -241,7 +241,7 @@ class QueueRow extends HTMLElement {
       h('p', {}, 'This edit came too late: the agent already had the text above. It was not sent.'),
       ...late.map((version) => h('div.version', {}, author(version), content(version, null))),
     ] : [
-      h('p', {}, 'It was edited in two places, and the texts were merged. What differs is underlined. Choose a text or edit it, and it goes on.'),
+      h('p', {}, 'It was edited in two places, and the texts were merged. The differences are underlined. To let it continue, choose a text or edit it.'),
       h('div.side-by-side', {}, versions.map((version, index) => h('div.version', {},
         author(version), content(version, versions.toSpliced(index, 1)),
         version.text !== undefined && button('Use this', version.text, `Use the version of ${version.device ?? 'a device'}`)))),
@@ -257,7 +257,7 @@ class QueueRow extends HTMLElement {
     try {
       const now = await source.list(`messages/${id}`)
       if (JSON.stringify(now.editions) !== signature) return toast('Its versions changed meanwhile. Look again.')
-      await perform('edit', { id, text: text ?? now.content, base: now.base }, { busy: 'choosing …', done: 'Chosen: it goes on', undoable: true })
+      await perform('edit', { id, text: text ?? now.content, base: now.base }, { busy: 'choosing …', done: 'Chosen: it continues', undoable: true })
     } catch (error) {
       failed(error, id, () => this.#take(text, signature))
     }
@@ -321,10 +321,10 @@ class QueueRow extends HTMLElement {
       copy: () => navigator.clipboard.writeText(message.content).then(() => say('Copied'), () => toast('The browser does not allow that. Select the text.')),
       output: () => this.dispatchEvent(new CustomEvent('output', { bubbles: true, detail: message })),
       stop: () => perform('stop', values, STOP),
-      takeOver: () => perform('takeOver', values, { busy: 'taking it over …', done: 'It runs here now. What became of the turn is unknown: retry it, or skip it' }),
+      takeOver: () => perform('takeOver', values, { busy: 'taking it over …', done: 'It runs here now. The outcome of the turn is unknown: retry it, or skip it' }),
       retry: () => perform('retry', values, { busy: 'retrying …', done: 'It is tried again' }),
       start: () => perform('start', values, { done: `${named(message.content)} waits for no time any more`, undoable: true }),
-      skip: () => perform('skip', values, { busy: 'skipping …', done: 'Skipped: the queue goes on without it' }),
+      skip: () => perform('skip', values, { busy: 'skipping …', done: 'Skipped: the queue continues without it' }),
       cancel: () => cancel(message, this.#place),
       restore: () => perform('restore', values, { done: `Restored ${named(message.content)}`, undoable: true }),
       resend: () => deliver(message.id),
@@ -463,7 +463,7 @@ export async function moveTo(message, session, target, from) {
     if (model.moves.get(session) === move) model.moves.delete(session)
     model.touch()
   }, answer ? 500 : 0)
-  if (answer) say(answer.position ? `Moved to ${answer.position} of ${queue.length}` : 'It stands where it stood')
+  if (answer) say(answer.position ? `Moved to ${answer.position} of ${queue.length}` : 'It has not moved')
 }
 
 export async function cancel(message, { session }) {

@@ -30,7 +30,7 @@ export const KEY = 'cospool.key'
 const ENTRY = 'web/keys'
 
 const UNKNOWN = 'The program that answers here does not know this browser. Either the browser was revoked, was not used for 30 days, '
-  + 'or was replaced by a newer one; or another program answers at this address. In the second case this page goes on by itself when Cospool '
+  + 'or was replaced by a newer one; or another program answers at this address. In the second case this page continues by itself when Cospool '
   + 'is back. In the first, run cospool web and open what it prints.'
 
 /** How long a listener may take to prove itself, in milliseconds. */

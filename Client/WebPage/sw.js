@@ -2,24 +2,24 @@
 // answers pass it by: nothing of the workspace is kept here.
 
 // `make page` writes the hashes.
-const VERSION = '36ddf1751f8aea3e'
+const VERSION = 'c934d44d3a246654'
 const FILES = {
   '/actions.js': 'df21e2c55ca76e3f',
   '/activity.js': '93d01a75b91d87be',
   '/ansi.js': 'b021403d897e890e',
   '/app.js': 'f275d5149308cdcc',
-  '/composer.js': 'ab502b871fd8af99',
+  '/composer.js': '9ece3b82e0b915ab',
   '/conversation.js': '41f22d63541a7900',
-  '/devices.js': '1cee59051275812d',
-  '/diff.js': '69011f2506d714e9',
-  '/dom.js': '845503bd254fd268',
-  '/editor.js': '4097091c29cae659',
+  '/devices.js': '67067d2a79892f6e',
+  '/diff.js': '220f0ed9fa9bec89',
+  '/dom.js': 'f26dae5a81facc5e',
+  '/editor.js': 'b720bdf45b2bcb57',
   '/icon.png': '29304358db9de4f0',
   '/icon.svg': 'a91f4ba2508d7b69',
   '/inbox.js': '19421fc6a96cfa6b',
-  '/': '5fe0764da723e863',
+  '/': 'd2c4b6cdee7734ae',
   '/installed.js': 'e2734e7129b4d15c',
-  '/keys.js': '54b8a63013ea5c51',
+  '/keys.js': '60718e544d6c5d37',
   '/line.js': 'ef0fa367ed7c5e36',
   '/main.js': '18bd00ffca39c7d6',
   '/manifest.webmanifest': 'c2a4fd78acb96135',
@@ -27,16 +27,16 @@ const FILES = {
   '/model.js': '43a32e03f541fb01',
   '/next.js': '0e5dbfe3c12dbeed',
   '/output.js': 'f5494d07eda1ed16',
-  '/request.js': '6951db7b27983642',
-  '/row.js': '942d43d0f58e0d9d',
+  '/request.js': '5a82eb264f97a12a',
+  '/row.js': 'fb92cedc81379a27',
   '/session.js': 'f57d0964a6e49840',
   '/settings.js': '4176d220c429f5e6',
   '/sheet.js': 'd9ea71b987818480',
-  '/source.js': 'cbfd6af8136a6763',
+  '/source.js': '759af3cea4824898',
   '/storage.js': '3833c7327cbe3c52',
   '/style.css': 'a73ee35b7dc12a79',
   '/theme.js': 'df554ff770271a8d',
-  '/title.js': '73df59a176b92d74',
+  '/title.js': '4d7ca1c3c86b56e1',
 }
 
 const CACHE = 'cospool.files'

@@ -91,7 +91,7 @@ export class TitleMenu {
       name: 'agent', label: 'What runs its messages here', value: now.own ? now.agent : '',
       options: [{ value: '', label: now.own ? "The device's agent" : `The device's agent (${now.agent})` },
         ...[...new Set([...(now.own ? [now.agent] : []), ...names])].map((value) => ({ value, label: value }))],
-      hint: names.length ? null : 'Which agents a browser may choose is set at the machine: cospool config set browserAgents …',
+      hint: names.length ? null : 'To allow browsers to choose agents, run on the machine: cospool config set browserAgents …',
     }], 'Set')
     if (answer) perform('agent', { session: this.#session, agent: answer.agent }, { done: answer.agent ? `Runs ${answer.agent}` : "Runs the device's agent" })
   }

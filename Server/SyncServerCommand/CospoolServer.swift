@@ -40,7 +40,7 @@ struct CospoolServer: AsyncParsableCommand {
         cospool-server push configure apns --key-file K  push to Apple's devices
         cospool-server push configure answers --server https://cospool.example
                                                          approve and deny by buttons (ntfy)
-        cospool-server push configure root --file ca.pem trust your own certificate authority
+        cospool-server push configure root --file ca.pem trust your own authority
         cospool-server push configure network --allow 10.0.0.8
                                                          also push to this private address
         cospool-server service install                   run the server under systemd

@@ -203,7 +203,7 @@ def check_asked_elsewhere(browser, fixture, figures):
     laptop.api("PUT", "sessions/own-prompt/task/prompt", {"kind": "approval", "toolName": "Bash", "summary": "make clean"})
     for words in ("May given-there run on laptop?", "make clean"):
         card = page.locator("request-card", has_text=words)
-        shown(card).to_contain_text("It is asked on laptop: answer it there.")
+        shown(card).to_contain_text("It is open on laptop: answer it there.")
         shown(card.locator("[data-verdict]:visible, textarea:visible")).to_have_count(0)
         card.get_by_role("button", name="Snooze for 15 min").focus()
         page.keyboard.press("a")
