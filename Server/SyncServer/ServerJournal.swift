@@ -177,7 +177,7 @@ struct PendingAudit {
 
   /// Begins to store waiting events, once a second.
   ///
-  /// - Returns: nil if nothing is to be stored now.
+  /// - Returns: nil if nothing has to be stored now.
   mutating func begin(at uptimeMilliseconds: Int64) -> [AuditEntry]? {
     guard !entries.isEmpty, !isStoring, uptimeMilliseconds - storedAt >= 1_000 else { return nil }
     storedAt = uptimeMilliseconds

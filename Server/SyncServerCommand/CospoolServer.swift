@@ -92,7 +92,7 @@ struct CospoolServer: AsyncParsableCommand {
     }
   }
 
-  /// Whether errors are to be JSON as well.
+  /// Whether errors are written as JSON, too.
   private static var asksForJSON: Bool {
     ProcessInfo.processInfo.arguments.prefix { $0 != "--" }.contains("--json")
   }

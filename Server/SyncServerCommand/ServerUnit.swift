@@ -1,7 +1,7 @@
 import Foundation
 import Systemd
 
-/// The unit under which run the server under systemd; systemd.exec(5), systemd.resource-control(5).
+/// The unit under which systemd runs the server; systemd.exec(5), systemd.resource-control(5).
 struct ServerUnit: Equatable {
   /// The absolute path of the server's program.
   var program: String

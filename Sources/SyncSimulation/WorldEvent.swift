@@ -110,7 +110,7 @@ package enum PartitionDirection: Hashable, Sendable {
 
 /// An event and the time that passes before it.
 package struct Step: Hashable, Sendable {
-  /// Milliseconds since the step before.
+  /// Milliseconds since the previous step.
   package var after: Int64
   package var event: WorldEvent
 

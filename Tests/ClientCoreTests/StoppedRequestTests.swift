@@ -4,7 +4,7 @@ import SyncTestSupport
 import Testing
 import WireProtocol
 
-/// After a stop, the agent that is to stop is allowed nothing more.
+/// After a stop, the agent is allowed nothing more.
 struct StoppedRequestTests {
   private static let session = SessionID.named("s")
   private static let request = RequestID(high: 1, low: 1)

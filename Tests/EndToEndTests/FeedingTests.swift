@@ -46,7 +46,7 @@ extension EndToEnd {
         #expect(try await hook("Stop", on: device) == block("one"))
         #expect(try await device.message(one).status == "running")
         #expect(try await device.message(two).status == "queued")
-        // The prompt is at work: its text can no longer be edited or withdrawn.
+        // The prompt is running: its text can no longer be edited or withdrawn.
         #expect(!(try await device.attempt("queue", "cancel", one).isSuccess))
         _ = try await hook("PreToolUse", on: device)
         _ = try await hook("PostToolUse", on: device)

@@ -15,7 +15,7 @@ struct EditionTests {
   struct Pair {
     var one: TestDevice
     var other: TestDevice
-    /// The state before.
+    /// The previous state.
     let start: [Operation]
     var devices: [TestDevice] { [one, other] }
 

@@ -75,8 +75,8 @@ import WireProtocol
     #expect(scene.take(id).refusals.map(\.code) == [.unsupportedVersion])
   }
 
-  /// A rule of releases: one with an additional version also serves the versions of the release
-  /// before.
+  /// A rule of releases: one with an additional version also serves the versions of the previous
+  /// release.
   @Test(
     arguments: [
       (1...1, 1...1, 1), (1...1, 1...2, 1), (1...2, 1...1, 1), (1...2, 1...2, 2), (1...2, 2...3, 2),

@@ -193,7 +193,7 @@ import WireProtocol
     #expect(row("Bücher e\u{301}").hasPrefix("id  Bücher e\u{301}  home"))
   }
 
-  /// A time as a wrong clock leaves it, when a backup is restored.
+  /// A time that a wrong clock wrote, in a restored backup.
   @Test func settingsOfAnyTimeCanBeDescribed() throws {
     let path = directory()
     defer { try? FileManager.default.removeItem(atPath: path) }

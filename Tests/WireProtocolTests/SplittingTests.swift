@@ -104,7 +104,7 @@ struct SplittingTests {
     #expect(ends.allSatisfy { ($0 - 9) % 40 == 0 }, "\(ends)")
   }
 
-  /// An addition and the mark that more of it is to come are in one delta, wherever the delta is
+  /// An addition and the mark that more of it follows are in one delta, wherever the delta is
   /// cut.
   @Test func noAdditionComesWithoutItsMark() throws {
     var device = TestDevice(9)

@@ -101,7 +101,7 @@ struct ExecutionMachine: Sendable {
       throw InvariantViolation(reason: "what could not be stored is not tried again")
     }
     guard executor?.isDraining ?? isDraining == isDraining else {
-      throw InvariantViolation(reason: "the executor does not know that the program is to end")
+      throw InvariantViolation(reason: "the executor does not know that the program will end")
     }
   }
 }

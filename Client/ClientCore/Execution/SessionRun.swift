@@ -111,7 +111,7 @@ struct SessionRun: Hashable, Sendable {
 enum StopReason: Hashable, Sendable {
   /// Another store has a later lease, or the attempt was taken over.
   case fenced
-  /// The server did not answer for too long, and the session's setting is to stop then.
+  /// The server did not answer for too long, and the session has the setting "stop".
   case serverLost
   case drained
   case person

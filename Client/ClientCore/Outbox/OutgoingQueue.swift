@@ -13,7 +13,7 @@ package struct OutgoingQueue: Sendable {
     case send(OutgoingMessage, sequence: UInt64, attempt: Int)
     case delivered(MessageID)
     case failed(MessageID, MessageQueueError)
-    /// For the log: a confirmation arrived for a message that was given up, or was to be sent
+    /// For the log: a confirmation arrived for a message that was abandoned, or waited to be sent
     /// again.
     case confirmedLate(MessageID, QueueStatus)
   }

@@ -311,7 +311,8 @@ extension QueueCommands {
         """)
     @Argument(help: ArgumentHelp("The message.", valueName: "id"), completion: .messages)
     var message: String
-    @Option(help: ArgumentHelp("The number of seconds, at most 3600.", valueName: "n")) var seconds = 60
+    @Option(help: ArgumentHelp("The number of seconds, at most 3600.", valueName: "n"))
+    var seconds = 60
     @Flag(help: "Let it start again.") var release = false
     @OptionGroup var options: GlobalOptions
 

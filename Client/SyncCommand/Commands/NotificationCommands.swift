@@ -76,7 +76,8 @@ struct NotificationCommands: ParsableCommand {
       name: .customLong("for"),
       help: ArgumentHelp("The number of seconds, up to 3600.", valueName: "seconds"))
     var seconds = 60
-    @Flag(name: .customLong("no"), help: "Report that you are no longer looking.") var isOver = false
+    @Flag(name: .customLong("no"), help: "Report that you are no longer looking.")
+    var isOver = false
     @OptionGroup var options: GlobalOptions
 
     func request(input: StandardInput) throws -> APIRequest {

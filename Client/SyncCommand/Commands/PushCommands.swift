@@ -116,7 +116,8 @@ struct PushTargetOption: ParsableArguments {
   var id: String?
   @Flag(
     name: .customLong("me"),
-    help: "The address is yours, not this device's: it gets pushes while you look at no other device.")
+    help:
+      "The address is yours, not this device's: it gets pushes while you look at no other device.")
   var isMine = false
 
   func request(kind: String, address: String) throws -> APIRequest {

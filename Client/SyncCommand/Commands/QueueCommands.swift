@@ -55,7 +55,8 @@ struct QueueCommands: ParsableCommand {
       name: [.customShort("s"), .customLong("session")],
       help: ArgumentHelp("Only of this session.", valueName: "session"), completion: .sessions)
     var session: String?
-    @Flag(help: "Show finished messages instead: succeeded, skipped or abandoned ones.") var done = false
+    @Flag(help: "Show finished messages instead: succeeded, skipped or abandoned ones.")
+    var done = false
     @Flag(help: "Show cancelled messages instead; cospool queue restore brings one back.")
     var cancelled = false
     @OptionGroup var watch: WatchOption

@@ -180,7 +180,7 @@ package struct UndoHistory: Hashable, Sendable {
     for _ in 0..<excess(redoable) { forget(redoable.removeFirst(), &changes) }
   }
 
-  /// Records a user's change that is not a command of the queues, with the value before.
+  /// Records a user's change that is not a command of the queues, with the previous value.
   package mutating func noteAct(
     _ label: UndoLabel, former: String?, milliseconds: Int64, in workspace: Workspace
   ) -> (changes: Changes, number: Int64?) {

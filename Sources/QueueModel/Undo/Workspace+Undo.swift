@@ -34,7 +34,7 @@ extension Workspace {
     return (outcome, changes)
   }
 
-  /// Whether a command types in a message that shows another text than its letters make.
+  /// Whether a command types in a message whose shown text differs from its letters.
   private func isTypedOver(_ command: Command) -> Bool {
     guard let id = command.typedMessage else { return false }
     return shownMessage(id)?.textBesidesLetters != nil

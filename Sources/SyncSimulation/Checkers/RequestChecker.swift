@@ -7,7 +7,7 @@ import WireProtocol
 /// which approved it did not show.
 ///
 /// Cases are left out that no one could know: a server whose store went back in time may take
-/// another answer than before, and a host that lost its record of a request, or runs twice, may
+/// a different answer than before, and a host that lost its record of a request, or runs twice, may
 /// leave it open in the register.
 final class RequestChecker: SimulationChecker {
   let name = "requests"
