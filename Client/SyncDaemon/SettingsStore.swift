@@ -47,7 +47,8 @@ final class SettingsStore: Sendable {
 
   /// Sets a value in the file, or removes it; changes that a user made in the file meanwhile count.
   ///
-  /// - Throws: `SettingFault` if the value or the file cannot be used; in that case, nothing changes.
+  /// - Throws: `SettingFault` if the value or the file cannot be used; in that case, nothing
+  ///   changes.
   func set(
     _ name: SettingName, to value: SettingValue?, apply: (DeviceSettings) -> Void
   ) throws(SettingFault) {

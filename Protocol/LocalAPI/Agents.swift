@@ -30,7 +30,8 @@ package struct ExecutionAnswer: APIValue {
   package var agent: String
   package var counts: ExecutionCounts
   package var running: [Running]
-  /// Only those of sessions that run here, and not those whose queue itself shows why it is stopped.
+  /// Only those of sessions that run here, and not those whose queue itself shows why it is
+  /// stopped.
   package var waiting: [Waiting]
   /// Sessions that another device assigned to this one, and that no user here has allowed.
   package var unconsented: [SessionID]

@@ -328,8 +328,8 @@ package struct QueueAnswer: APIValue {
   package var messages: [MessageAnswer]
   /// Why it is stopped until a user decides; absent if it is not (S0-65).
   package var currentError: String?
-  /// Why none of its messages starts, for reasons that are not visible otherwise: no host, no agent, a
-  /// host that is away.
+  /// Why none of its messages starts, for reasons that are not visible otherwise: no host, no
+  /// agent, a host that is away.
   package var note: String?
   /// The beginning of the next page; absent on the last page.
   package var next: String?

@@ -1,8 +1,8 @@
 /// Decides when a failed push is tried again, and when it is abandoned.
 ///
-/// The backoff is exponential with full jitter: the wait is drawn uniformly between zero and a bound
-/// that doubles, so that pushes that failed together are not repeated together. The jitter is added to
-/// the wait that a provider requested.
+/// The backoff is exponential with full jitter: the wait is drawn uniformly between zero and a
+/// bound that doubles, so that pushes that failed together are not repeated together. The jitter is
+/// added to the wait that a provider requested.
 package struct BackoffSchedule: Hashable, Sendable {
   /// The bound of the first wait, milliseconds.
   package var firstMilliseconds: Int64
@@ -12,8 +12,8 @@ package struct BackoffSchedule: Hashable, Sendable {
   /// The longest time from the first attempt to the last, milliseconds.
   package var spanMilliseconds: Int64
 
-  /// Waits from two seconds to an hour, 24 attempts, one day. On average, the attempts span six and a half
-  /// hours, which an outage of a network or a provider may last.
+  /// Waits from two seconds to an hour, 24 attempts, one day. On average, the attempts span six and
+  /// a half hours, which an outage of a network or a provider may last.
   package static let standard = BackoffSchedule(
     firstMilliseconds: 2_000, longestMilliseconds: 3_600_000, attemptsMax: 24,
     spanMilliseconds: 86_400_000)

@@ -33,8 +33,8 @@ public enum Limits {
   public static let undoGroupsMax = 1_000
   /// Their approximate total size, in bytes.
   public static let undoBytesMax = 8 << 20
-  /// Typing in one message is undone together if each keystroke follows the previous one within this
-  /// number of milliseconds.
+  /// Typing in one message is undone together if each keystroke follows the previous one within
+  /// this number of milliseconds.
   public static let typingPauseMillisecondsMax: Int64 = 1_000
   /// Scalars of one stretch of typing; further ones begin another stretch.
   public static let typingScalarsMax = 500

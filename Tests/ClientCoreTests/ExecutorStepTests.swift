@@ -280,8 +280,8 @@ struct ExecutorStepTests {
     #expect(scene.begun.map(\.message) == [.numbered(1)])
   }
 
-  /// Texts that were saved independently: the host reports that a user has to check them. If the session
-  /// runs merged texts, the host starts the message.
+  /// Texts that were saved independently: the host reports that a user has to check them. If the
+  /// session runs merged texts, the host starts the message.
   @Test(arguments: [true, false])
   func mergedMessagesAreReportedOrRun(byALook: Bool) throws {
     var scene = Scene()

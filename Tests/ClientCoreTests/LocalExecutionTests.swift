@@ -141,8 +141,8 @@ struct LocalExecutionTests {
     #expect(scene.begun.last == [3, 1] && scene.status(2) == .cancelled)
   }
 
-  // C-11: an agent that cannot be started is tried three times. Each wait is twice the previous one,
-  // and up to half of it is random.
+  // C-11: an agent that cannot be started is tried three times. Each wait is twice the previous
+  // one, and up to half of it is random.
   @Test func anAgentThatCannotBeStartedIsTriedThreeTimes() throws {
     var scene = try LocalHost.serving(1)
     for (attempt, wait) in [(1, 500...1_010), (2, 1_000...2_010)] as [(UInt16, ClosedRange<Int64>)]

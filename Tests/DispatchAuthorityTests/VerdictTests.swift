@@ -75,7 +75,8 @@ struct VerdictTests {
     }
   }
 
-  /// A stopped attempt gets no further permission, whether the authority was asked to stop it or the queues record the stop.
+  /// A stopped attempt gets no further permission, whether the authority was asked to stop it or
+  /// the queues record the stop.
   @Test(arguments: [true, false]) func aStoppedAgentIsAllowedNothing(_ isAsked: Bool) throws {
     var scene = try Scene()
     let message = MessageID.numbered(1)

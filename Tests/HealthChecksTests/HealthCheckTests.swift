@@ -123,7 +123,8 @@ import Testing
     #expect(!DoctorFinding.Repair.mode(path: path + ".none", bits: 0o600).done())
   }
 
-  /// Anyone who may write to the folder may have replaced the file with a link since it was checked.
+  /// Anyone who may write to the folder may have replaced the file with a link since it was
+  /// checked.
   @Test func aRepairFollowsNoLink() throws {
     let folder = NSTemporaryDirectory() + "cospool-repair-" + UUID().uuidString
     defer { try? FileManager.default.removeItem(atPath: folder) }

@@ -165,7 +165,8 @@ struct UndoneTextTests {
     #expect(try devices.content() == "delta")
   }
 
-  /// An older change of one's own is refused as well, by its number, and so is one before a skipped change.
+  /// An older change of one's own is refused as well, by its number, and so is one before a skipped
+  /// change.
   @Test(arguments: [false, true])
   func anOlderTextOfOnesOwnIsOvertaken(isSkipped: Bool) throws {
     var devices = try Devices(1, "alpha beta")

@@ -290,7 +290,7 @@ import WireProtocol
     #expect(try scene.tables.log.count == 1)
   }
 
-  /// F2: a device that begins too many runs continues with its present one, and reads.
+  /// F2: a device that begins too many runs continues with its current one, and reads.
   @Test func deviceThatDrawsIdsTooFastIsSlowedDownAndNotLockedOut() throws {
     var scene = ServerScene {
       $0.devices.replicas.burst = 2

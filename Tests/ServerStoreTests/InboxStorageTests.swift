@@ -160,7 +160,8 @@ import WireProtocol
     #expect(try database.header(of: workspace)?.inboxes.targets == [persons])
   }
 
-  /// A device without access gets no further notifications, not even through an address of the user.
+  /// A device without access gets no further notifications, not even through an address of the
+  /// user.
   @Test func aTargetOfThePersonGoesWithTheDeviceThatSetIt() throws {
     let folder = try StoreFolder()
     let database = try folder.open()

@@ -67,8 +67,9 @@ extension Replica {
 }
 
 extension ConnectionMachine {
-  /// Records which cancellations by this device's user came too late: they are in the outbox, and reached
-  /// the server after the report that an agent had started. If the server knew of the start, it reports that.
+  /// Records which cancellations by this device's user came too late: they are in the outbox, and
+  /// reached the server after the report that an agent had started. If the server knew of the
+  /// start, it reports that.
   ///
   /// - Parameter wasCancelled: whether a message was cancelled here before that report.
   mutating func noteLateCancels(

@@ -16,8 +16,8 @@ extension Replica {
     return whole.image().contradicts(base.image)
   }
 
-  /// Replaces all local data with the server's state, and repeats in it what is missing there, in one
-  /// transaction.
+  /// Replaces all local data with the server's state, and repeats in it what is missing there, in
+  /// one transaction.
   ///
   /// - Throws: `Fault.queue` if the state has no room for it, `.store`, without changing anything.
   mutating func beginAnew(

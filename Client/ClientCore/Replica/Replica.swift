@@ -175,7 +175,8 @@ package struct Replica: Sendable {
     try commit(transaction, to: store)
   }
 
-  /// The only entry after `cursor`, if this device has just made it, so that nothing has to be read.
+  /// The only entry after `cursor`, if this device has just made it, so that nothing has to be
+  /// read.
   func onlyEntry(after cursor: Int64) -> StoredOperations? {
     guard let latestLocal, latestLocal.id == lastEntry, cursor == lastEntry - 1 else { return nil }
     return latestLocal

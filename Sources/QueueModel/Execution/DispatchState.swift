@@ -20,8 +20,8 @@ package struct DispatchState: Hashable, Sendable {
   package var queueStands: Bool
   /// Whether a part of a change to it has not arrived yet.
   package var isIncomplete: Bool
-  /// Whether its text was merged from several that were saved independently, and waits for a check. If the
-  /// session's `onMerge` is `run`, it waits only if nothing is left of the text.
+  /// Whether its text was merged from several that were saved independently, and waits for a check.
+  /// If the session's `onMerge` is `run`, it waits only if nothing is left of the text.
   package var isMerged: Bool
 }
 

@@ -4,8 +4,8 @@ import SequenceCRDT
 ///
 /// One command is one change. Typing is joined into changes of up to `Limits.typingScalarsMax`
 /// scalars: commands that only change the text of one message, each at most
-/// `Limits.typingPauseMillisecondsMax` after the previous one, with no undo in between. The parts of
-/// an import are one change. A new change clears what could be redone. Beyond
+/// `Limits.typingPauseMillisecondsMax` after the previous one, with no undo in between. The parts
+/// of an import are one change. A new change clears what could be redone. Beyond
 /// `Limits.undoGroupsMax` changes or `Limits.undoBytesMax` bytes the oldest are forgotten.
 package struct UndoHistory: Hashable, Sendable {
   /// What changed since the last save, for a store.

@@ -41,8 +41,9 @@ public struct MessageView: Hashable, Sendable, Identifiable {
   public var withdrawal: Withdrawal?
   var saved = SavedTexts()
 
-  /// The texts that were saved independently and merged, the earliest first, until a user has checked them;
-  /// otherwise empty. The message does not start until a user chooses one, or edits it.
+  /// The texts that were saved independently and merged, the earliest first, until a user has
+  /// checked them; otherwise empty. The message does not start until a user chooses one, or edits
+  /// it.
   public package(set) var versions: [MessageVersion] {
     get { saved.versions }
     set { saved.versions = newValue }
