@@ -342,7 +342,7 @@ def check_revoke_asks(browser, fixture, figures):
     go(page, "#/devices")
     page.locator("li", has_text="(this one)").get_by_role("button", name="Revoke").click()
     dialog = page.get_by_role("dialog")
-    shown(dialog).to_contain_text("This signs you out here immediately")
+    shown(dialog).to_contain_text("This immediately signs you out here")
     picture(page, "revoke")
     dialog.get_by_role("button", name="Cancel").click()
     shown(page.locator("li", has_text="(this one)")).to_be_visible()
