@@ -39,8 +39,9 @@ package struct UndoHistory: Hashable, Sendable {
     }
   }
 
-  /// The changes that can be undone, the latest last.
-  package internal(set) var undoable: [Entry] = []
+  /// The changes that can be undone, the latest last. A slice forgets its first entry without moving
+  /// the others.
+  package internal(set) var undoable: ArraySlice<Entry> = []
   /// The changes that can be redone, the latest undone last.
   package private(set) var redoable: [Entry] = []
   private var nextNumber: Int64 = 1
@@ -51,7 +52,7 @@ package struct UndoHistory: Hashable, Sendable {
   /// Loads what a store held, in any order.
   package init(_ entries: some Sequence<Entry>) {
     let sorted = entries.sorted { $0.number < $1.number }
-    undoable = sorted.filter { !$0.isUndone }
+    undoable = sorted.filter { !$0.isUndone }[...]
     redoable = sorted.filter(\.isUndone)
     nextNumber = (sorted.last?.number ?? 0) &+ 1
     bytes = sorted.reduce(0) { $0 + $1.change.cost }
@@ -67,10 +68,10 @@ package struct UndoHistory: Hashable, Sendable {
   package var redoLabel: UndoLabel? { redoable.last?.change.label }
   /// The label of the change that an undo or a redo concerns; nil if there is none.
   package func label(of command: Command) -> UndoLabel? {
-    let (entries, number): ([Entry], Int64?)
+    let (entries, number): (ArraySlice<Entry>, Int64?)
     switch command {
     case .undo(let change, _): (entries, number) = (undoable, change)
-    case .redo(let change): (entries, number) = (redoable, change)
+    case .redo(let change): (entries, number) = (redoable[...], change)
     default: return nil
     }
     guard let number else { return entries.last?.change.label }
@@ -80,7 +81,9 @@ package struct UndoHistory: Hashable, Sendable {
   /// Every change, to be stored again as a whole.
   package var entries: [Entry] { undoable + redoable }
 
-  subscript(undone isUndone: Bool) -> [Entry] { isUndone ? redoable : undoable }
+  subscript(undone isUndone: Bool) -> ArraySlice<Entry> {
+    isUndone ? redoable[...] : undoable
+  }
 
   // MARK: - Changes
 
@@ -98,7 +101,7 @@ package struct UndoHistory: Hashable, Sendable {
     if isFresh, let last = undoable.last?.change,
       let joined = last.joined(with: change, in: workspace)
     {
-      replaceChange(at: undoable.count - 1, with: joined, &changes)
+      replaceChange(at: undoable.endIndex - 1, with: joined, &changes)
     } else {
       if change.typing != nil { handOverTyping(&changes) }
       append(Entry(number: nextNumber, isUndone: false, change: change), &changes)
@@ -140,7 +143,7 @@ package struct UndoHistory: Hashable, Sendable {
     let fields = Set(undoable[index].change.steps.map(\.field))
     drop(number, &changes)
     guard !fields.isEmpty else { return }
-    mark(in: 0..<index, &changes) { step, _ in fields.contains(step.field) }
+    mark(in: undoable.startIndex..<index, &changes) { step, _ in fields.contains(step.field) }
   }
 
   mutating func drop(_ number: Int64, _ changes: inout Changes) {
@@ -165,19 +168,17 @@ package struct UndoHistory: Hashable, Sendable {
 
   /// Forgets the oldest changes, undone ones included, beyond the limits.
   private mutating func trim(_ changes: inout Changes) {
-    func excess(_ entries: [Entry]) -> Int {
-      var (count, left) = (0, bytes)
-      while count < entries.count,
-        entries.count - count > Limits.undoGroupsMax || left > Limits.undoBytesMax
-      {
-        left -= entries[count].change.cost
-        count += 1
-      }
-      return count
+    func exceeds(_ count: Int) -> Bool {
+      count > Limits.undoGroupsMax || count > 0 && bytes > Limits.undoBytesMax
     }
-    // A second reference to the entries would make the removal copy all of them.
-    for _ in 0..<excess(undoable) { forget(undoable.removeFirst(), &changes) }
-    for _ in 0..<excess(redoable) { forget(redoable.removeFirst(), &changes) }
+    while exceeds(undoable.count) {
+      let oldest = undoable[undoable.startIndex]
+      // The slice keeps its memory until it grows.
+      undoable[undoable.startIndex] = .forgotten
+      undoable.removeFirst()
+      forget(oldest, &changes)
+    }
+    while exceeds(redoable.count) { forget(redoable.removeFirst(), &changes) }
   }
 
   /// Records a user's change that is not a command of the queues, with the value before.

@@ -149,7 +149,7 @@ struct UndoRecorder {
       return .register(before?.value)
     case .place(let before):
       guard !isIntroduced, let before,
-        workspace.undoPlace(of: field.element)?.slot != before.slot
+        workspace.slot(of: field.element) != before.slot
       else { return nil }
       return .place(before)
     case .text(let content, let ids, let text):

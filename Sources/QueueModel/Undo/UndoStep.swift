@@ -147,13 +147,18 @@ extension Workspace {
     case .register(let register):
       return one(elementState(field.element)?.registers[register]?.writer)
     case .place:
-      switch field.element {
-      case .message(let id): return one(messageStates[id]?.position.value)
-      case .session(let id): return one(sessionStates[id]?.threadPosition?.value)
-      }
+      return one(slot(of: field.element))
     case .text:
       return field.element.message.flatMap { messageStates[$0]?.primary?.content.visibleRanges }
         ?? []
+    }
+  }
+
+  /// The slot of a message or a thread; nil for one without a place.
+  func slot(of element: ElementName) -> OperationID? {
+    switch element {
+    case .message(let id): messageStates[id]?.position.value
+    case .session(let id): sessionStates[id]?.threadPosition?.value
     }
   }
 
