@@ -52,7 +52,7 @@ import WireProtocol
     try body(&changes)
     var batch = CommitBatch()
     batch.inboxes = [(workspace, changes)]
-    try database.commit(batch)
+    try database.commitKnowingMarks(batch)
   }
 
   private func order(

@@ -56,7 +56,7 @@ extension ServerDoctorTests {
         try body(&changes)
         var batch = CommitBatch()
         batch.inboxes = [(device.workspaceID, changes)]
-        try database.commit(batch)
+        try database.commitKnowingMarks(batch)
       }
       func target(_ low: UInt64, isValid: Bool, reason: String) -> PushTargetRecord {
         PushTargetRecord(

@@ -22,7 +22,8 @@ import WireProtocol
     let join = JoinTask(
       workspace: Self.workspace, role: .host, state: PackedSnapshot.pack(Workspace()),
       content: Workspace(),
-      head: head, bytesMax: 1 << 20, unitsMax: 1 << 20, wallMilliseconds: 0)
+      head: head, mark: WorkspaceMark(rawValue: 0), bytesMax: 1 << 20, unitsMax: 1 << 20,
+      wallMilliseconds: 0)
     let tasks: [StoreTask] = [
       .join(join),
       .saveSnapshot(Self.workspace, Workspace(), prefix: head, truncatingBefore: 0),
