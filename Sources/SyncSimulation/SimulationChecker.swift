@@ -66,6 +66,10 @@ package enum Observation {
   /// An agent of the host waits for an answer, and nothing is under way between it, the server and
   /// the device.
   case looked(host: Int, device: Int, SessionID, RequestID)
+  /// One of several nodes sends a frame.
+  case answered(node: Int, [UInt8])
+  /// One of several nodes is about to push something.
+  case pushing(node: Int)
   /// A push reached its provider.
   case pushed(StoredPushOrder)
   /// The server got the time while there are notifications.

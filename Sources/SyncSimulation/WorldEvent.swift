@@ -60,8 +60,31 @@ package enum WorldEvent: Hashable, Sendable {
   case setServerClock(offsetMilliseconds: Int64)
   case setServerStore(StoreCondition)
 
+  // Several nodes over one store.
+  case atNode(Int, NodeEvent)
+  /// A standby that lacks the latest commits becomes the store; the nodes go on.
+  case failOver
+
   /// Ends every fault, waits until everything is at rest, and runs all checkers.
   case settle
+}
+
+/// A fault of one of several nodes.
+package enum NodeEvent: Hashable, Sendable {
+  /// The process ends without any warning, and another one starts soon.
+  case crash
+  /// Stops gracefully, and starts again.
+  case restart
+  /// The process does not run for this time; what it sent to the store is performed meanwhile, or
+  /// afterwards.
+  case pause(milliseconds: Int64)
+  /// It does not reach the store for this time. What is under way gets no answer: it is lost,
+  /// performed, or performed later.
+  case cutStore(milliseconds: Int64)
+  /// It does not reach another node for this time.
+  case cutNode(Int, milliseconds: Int64)
+  /// Its wall clock is set to the true time plus this.
+  case setClock(offsetMilliseconds: Int64)
 }
 
 /// A user's action on the queues of a device.
@@ -145,7 +168,7 @@ extension WorldEvent {
       .clog(let device, _), .dropAck(let device), .atHost(let device, _):
       device
     case .crashServer, .restartServer, .backUpServer, .restoreServer, .swapServers,
-      .setServerClock, .setServerStore, .settle:
+      .setServerClock, .setServerStore, .atNode, .failOver, .settle:
       nil
     }
   }

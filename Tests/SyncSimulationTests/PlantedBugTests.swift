@@ -41,6 +41,11 @@ import Testing
     // The last dropped notification of an inbox keeps the inbox from being empty.
     Case(bug: .notificationDropped, checkers: ["notifications", "quiescence", "stall"]),
     Case(bug: .notificationsForgotten, profile: .crash, checkers: ["notifications"]),
+    Case(bug: .markIgnored, profile: .nodes, seeds: 300, checkers: ["log", "nodes"]),
+    Case(bug: .markKept, profile: .nodes, seeds: 300, checkers: ["log", "nodes"]),
+    Case(bug: .takeUnread, profile: .nodes, seeds: 300, checkers: ["log", "nodes", "protocol"]),
+    Case(bug: .feedMisses, profile: .nodes, seeds: 300, checkers: ["quiescence", "drain"]),
+    Case(bug: .pushByNonOwner, profile: .nodes, seeds: 300, checkers: ["nodes"]),
   ]
 
   @Test(arguments: cases) func isFound(_ planted: Case) {

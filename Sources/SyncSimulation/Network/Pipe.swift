@@ -125,6 +125,10 @@ final class Pipe {
   let device: Int
   let clientID: TransportID
   var serverID: ConnectionID?
+  /// The node that holds the other end.
+  var node = 0
+  /// Nodes that did not answer while it was being opened.
+  var silentNodes: Set<Int> = []
   var lanes = [Lane(), Lane()]
   /// Whether the process at either end still holds its end.
   var clientHolds = true

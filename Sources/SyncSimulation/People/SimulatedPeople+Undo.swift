@@ -14,7 +14,7 @@ extension SimulatedPeople {
     let answers =
       device.isOnline && device.network.cloggedUntil <= clock.now
       && server.process?.core.isHealthy == true && server.disk.condition == .working
-      && process.pipes.values.contains { $0.serverHolds && $0.serverLife == server.life }
+      && process.pipes.values.contains { simulation.isServed($0) }
     return !answers
   }
 
