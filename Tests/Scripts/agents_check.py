@@ -16,6 +16,7 @@ import subprocess
 import sys
 import time
 
+import agents_acp_editor
 from agents_fixture import Failed, Fixture, SECONDS, Skipped, expect
 
 REMARK = "Use the test database, please: it's \"safer\"."
@@ -598,6 +599,11 @@ def codex_is_stopped(fixture):
     fixture.run("queue", "stop", "-s", "parser")
     fixture.is_now(message, "cancelled")
     fixture.eventually("its process was to end", lambda: not fixture.agents())
+
+
+# The Agent Client Protocol
+
+CHECKS.update(agents_acp_editor.CHECKS)
 
 
 def tried(name, programs):
