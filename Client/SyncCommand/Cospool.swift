@@ -29,6 +29,7 @@ struct Cospool: ParsableCommand {
         cospool web                                    all of it in a browser
         cospool hooks install claude                   show what the agent does
         cospool mcp                                    tools for agents
+        cospool acp                                    an agent for editors
         cospool completions bash                       TAB completes commands and ids
 
       Commands talk to the daemon of the data directory; start it with cospoold.
@@ -55,6 +56,7 @@ struct Cospool: ParsableCommand {
         subcommands: [
           TaskCommands.self, ApproveCommand.self, DenyCommand.self, AnswerCommand.self,
           AskCommand.self, HooksCommands.self, HookCommand.self, MCPCommand.self,
+          ACPCommand.self,
         ]),
       CommandGroup(
         name: "Devices",

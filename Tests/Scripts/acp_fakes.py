@@ -65,7 +65,7 @@ class Fake(acp.Agent):
         await self.say(session, "So.")
 
     async def lies(self, session):
-        """Writes what is no message, answers what nobody asked, and tells of other sessions."""
+        """Writes what is no message, answers what was not asked, and reports on other sessions."""
         self.writer.write(b'this is no JSON\n\n[]\n{"jsonrpc":"2.0"}\n\xff\xfe\n')
         self.raw(id=99, result={"stopReason": "end_turn"})
         self.raw(id="3", result={"stopReason": "end_turn"})

@@ -1,7 +1,7 @@
 """Checks of Cospool with agents of the Agent Client Protocol that lie, die, ask twice or never end (acp_fakes.py).
 
 agents_check.py runs them. The checks named acp-…-dies-at-a-byte kill the agent, or the daemon, after some bytes of the
-exchange; with CUTS=every, after each of them.
+exchange: at the ends of its parts, and CUTS others (4); with CUTS=every, after each byte.
 """
 
 import concurrent.futures
@@ -15,8 +15,7 @@ import time
 from agents_fixture import SECONDS, expect
 
 CHECKS = {}
-# The cuts of the short form, without those at the ends of lines.
-CUTS = 4
+# How many agents die at the same time.
 WORKERS = 4
 
 
@@ -72,14 +71,14 @@ class Exchange:
         to, back = ([end for direction, end in lines if direction == which] for which in ("to", "from"))
         # initialize, session/load and its update; then the prompt.
         self.opened, self.prompted, self.all = back[2], to[2], back[-1]
-        self.ends = [end for _, end in lines]
 
     def cuts(self):
-        if os.environ.get("CUTS") == "every":
+        count = os.environ.get("CUTS") or "4"
+        if count == "every":
             return list(range(1, self.all + 1))
         seed = int(os.environ.get("COSPOOL_SEED", random.randrange(1 << 32)))
         print(f"COSPOOL_SEED={seed}", flush=True)
-        some = random.Random(seed).sample(range(1, self.all), CUTS)
+        some = random.Random(seed).sample(range(1, self.all), int(count))
         return sorted({*some, self.opened, self.prompted - 1, self.prompted, self.all - 1, self.all})
 
 
@@ -146,7 +145,7 @@ def acp_agent_dies_at_a_byte(fixture, fakes):
 
 @check
 def acp_daemon_dies_at_a_byte(fixture, fakes):
-    """*Unknown* only where the prompt may have gone, and nobody found the agent."""
+    """*Unknown* only where the prompt may have gone, and the agent was not found."""
     start, exchange = time.monotonic(), Exchange(fixture, fakes)
 
     def kill(message):

@@ -6,7 +6,7 @@ agents_check.py runs them. The agent behind the queue is one of acp_fakes.py, so
 import asyncio
 
 from agents_acp import CHECKS, check, decide, is_over, send
-from agents_fixture import SECONDS, expect
+from agents_fixture import Failed, SECONDS, expect
 
 
 def editor_class():
@@ -72,7 +72,15 @@ class Opened:
 def of_editor(function):
     """A check that is a coroutine, with the class of the editor."""
     def checked(fixture, fakes):
-        return asyncio.run(function(fixture, fakes, editor_class()))
+        editors = []
+
+        def editor(*answers):
+            editors.append(editor_class()(*answers))
+            return editors[-1]
+        try:
+            return asyncio.run(function(fixture, fakes, editor))
+        except TimeoutError:
+            raise Failed(f"It took too long: {[each.said() for each in editors]}. {fixture.state()}") from None
     checked.__name__ = function.__name__
     return check(checked)
 

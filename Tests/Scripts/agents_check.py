@@ -1,4 +1,4 @@
-"""Checks Cospool with the real Claude Code and the real Codex.
+"""Checks Cospool with the real Claude Code, the real Codex, and agents of the Agent Client Protocol.
 
 Usage: agents_check.py BINARIES CLAUDE CODEX [NAME…]; BINARIES is the folder of cospool and cospoold.
 Each check has a machine of its own (agents_fixture.py) and a model that does what the prompt says

@@ -1,22 +1,6 @@
 import AgentFormats
 import ArgumentParser
 import LocalAPI
-import Synchronization
-
-/// Lines of answers, each in one piece.
-private final class MCPOutput: Sendable {
-  private let line: Mutex<@Sendable (String) -> Bool>
-
-  init(write: @escaping @Sendable (String) -> Bool) {
-    line = Mutex(write)
-  }
-
-  /// - Returns: whether a reader is left.
-  func write(_ answer: String?) -> Bool {
-    guard let answer else { return true }
-    return line.withLock { $0(answer + "\n") }
-  }
-}
 
 /// `cospool mcp`
 struct MCPCommand: LocalCommand {
@@ -61,7 +45,7 @@ struct MCPCommand: LocalCommand {
     let named = session ?? environment.session
     let surroundings = MCPSurroundings(session: named, patienceSeconds: patience)
     var server = MCPServer(surroundings) { try await connection.answer(to: $0) }
-    let output = MCPOutput(write: environment.watching.write)
+    let output = LineOutput(write: environment.watching.write)
     await withDiscardingTaskGroup { group in
       var lines = LineSplitter(bytesMax: MCPServer.lineBytesMax)
       var dropped = 0
