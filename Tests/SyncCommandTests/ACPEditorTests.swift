@@ -45,7 +45,7 @@ import Testing
 
     func ask(_ id: Int, _ method: String, _ params: JSONTree = [:]) async throws -> JSONTree {
       send(["id": .whole(Int64(id)), "method": .string(method), "params": params])
-      return try await line { $0["id"] == .whole(Int64(id)) && $0["method"] == nil }
+      return try await answer(id)
     }
 
     func prompt(_ id: Int, _ text: String, in session: String = "review") {
@@ -68,7 +68,7 @@ import Testing
     }
 
     func answer(_ id: Int) async throws -> JSONTree {
-      try await line { $0["id"] == .whole(Int64(id)) && $0["method"] == nil }
+      try await line { $0["id"]?.integer == Int64(id) && $0["method"] == nil }
     }
 
     func said(_ words: String) async throws {
@@ -94,7 +94,7 @@ import Testing
     try await CommandFixture.run { fixture in
       try await Editor.run(fixture, []) { editor in
         let answer = try await editor.ask(1, "initialize", ["protocolVersion": 1])
-        #expect(answer["result"]?["protocolVersion"] == .whole(1))
+        #expect(answer["result"]?["protocolVersion"]?.integer == 1)
         #expect(answer["result"]?["agentCapabilities"]?["loadSession"] == true)
         let new = try await editor.ask(2, "session/new", ["cwd": "/srv/shop", "mcpServers": []])
         let session = try #require(new["result"]?["sessionId"]?.text)
@@ -107,6 +107,8 @@ import Testing
         // A session that does not exist; another conversation of the folder has its own name.
         let lost = try await editor.ask(5, "session/load", ["sessionId": "other", "cwd": "/"])
         #expect(lost["error"]?["code"]?.integer == -32_002)
+        editor.prompt(9, "lost", in: "other")
+        #expect(try await editor.answer(9)["error"]?["code"]?.integer == -32_002)
         #expect(try await editor.ask(6, "session/fork")["error"]?["code"]?.integer == -32_601)
         let next = try await editor.ask(7, "session/new", ["cwd": "/srv/shop"])
         editor.prompt(8, "third", in: try #require(next["result"]?["sessionId"]?.text))
@@ -183,6 +185,9 @@ import Testing
         _ = try await editor.line {
           $0["params"]?["update"]?["sessionUpdate"] == "user_message_chunk"
         }
+        // A line that is too long has no id to answer to.
+        editor.send(["id": 5, "x": .string(String(repeating: "x", count: ACPCommand.lineBytesMax))])
+        _ = try await editor.line { $0["error"]?["code"]?.integer == -32_700 }
       }
     }
   }

@@ -43,8 +43,15 @@ struct ACPCommand: LocalCommand {
     await withDiscardingTaskGroup { group in
       group.addTask { await changes.follow(connection) }
       var lines = LineSplitter(bytesMax: Self.lineBytesMax)
+      var dropped = 0
       for await piece in environment.pieces() {
-        for line in lines.received(piece) {
+        var whole = lines.received(piece)
+        if lines.droppedCount > dropped {
+          dropped = lines.droppedCount
+          // Even its id is unknown.
+          whole.append(Array("{".utf8))
+        }
+        for line in whole {
           if let work = await server.step(line) { group.addTask { await work() } }
         }
       }

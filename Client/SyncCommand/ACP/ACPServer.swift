@@ -16,13 +16,17 @@ actor ACPServer {
 
   /// The number of earlier prompts that a loaded session shows.
   static let shownMax = 100
+  /// How often a prompt is sent again to a daemon that does not answer.
+  static let triesMax = 10
 
   private let editor: EditorLink
   private let changes: DaemonChanges
   private let session: String?
   private let runsHere: Bool
   private let ask: Daemon
-  /// Sessions without a prompt, which no queue has yet, and their folders.
+  /// The conversations that the editor has opened.
+  private var opened: Set<String> = []
+  /// Those without a prompt, of which the daemon does not know yet, and their folders.
   private var empty: [String: String] = [:]
   /// The messages whose turns the editor waits for, by session.
   private var turns: [String: Set<String>] = [:]
@@ -101,10 +105,14 @@ actor ACPServer {
         ],
       ]
     case "authenticate": return [:]
-    case "session/new": return ["sessionId": .string(try await opened(params))]
+    case "session/new":
+      let id = try await begun(params)
+      opened.insert(id)
+      return ["sessionId": .string(id)]
     case "session/load", "session/resume":
       let id = try Self.needed("sessionId", params)
       _ = try await ask(APIRequest(.get, ["sessions", id]))
+      opened.insert(id)
       if method == "session/load" { try await replay(id) }
       return [:]
     default: return nil
@@ -120,7 +128,7 @@ actor ACPServer {
 
   // MARK: - Sessions
 
-  private func opened(_ params: JSONTree) async throws -> String {
+  private func begun(_ params: JSONTree) async throws -> String {
     let folder = try Self.needed("cwd", params)
     guard let session else {
       let id = UUID().uuidString.lowercased()
@@ -176,6 +184,11 @@ actor ACPServer {
 
   private func queued(_ params: JSONTree) async throws -> EditorTurn {
     let session = try Self.needed("sessionId", params)
+    guard opened.contains(session) else {
+      throw CommandFailure(
+        code: "sessionNotFound", message: "The conversation is not open. Load it first.",
+        exitCode: ExitStatus.failed)
+    }
     let prompt = try EditorPrompt(params["prompt"]?.elements ?? [])
     if let folder = empty[session] { try await add(session, of: folder) }
     let id = UUID().uuidString.lowercased()
@@ -184,15 +197,22 @@ actor ACPServer {
       body: SendRequest(
         text: prompt.text, id: id,
         attachments: prompt.attachments.isEmpty ? nil : prompt.attachments))
-    do {
-      _ = try await ask(request)
-    } catch let failure as CommandFailure where failure.code == "daemonStopped" {
-      // Under its own id, a prompt is there once.
-      try await Task.sleep(for: Watcher.reconnectDelay)
-      _ = try await ask(request)
-    }
+    try await send(request)
     turns[session, default: []].insert(id)
     return EditorTurn(session: session, message: id, editor: editor, ask: ask)
+  }
+
+  /// Under its own id, a prompt is there once: it can be sent again to a daemon that restarts.
+  private func send(_ request: APIRequest) async throws {
+    for _ in 0..<Self.triesMax {
+      do {
+        _ = try await ask(request)
+        return
+      } catch let failure as CommandFailure where EditorTurn.awaitsDaemon.contains(failure.code) {
+        try await Task.sleep(for: Watcher.reconnectDelay)
+      }
+    }
+    _ = try await ask(request)
   }
 
   private func follow(_ turn: EditorTurn, answering id: JSONTree) async {

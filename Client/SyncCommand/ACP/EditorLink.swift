@@ -34,7 +34,12 @@ final class EditorLink: Sendable {
 
   /// Shows a text as the agent's.
   func say(_ session: String, _ text: String, as kind: String = "agent_message_chunk") {
-    update(session, kind, ["content": ["type": "text", "text": .string(text)]])
+    update(session, kind, ["content": Self.shown(text)])
+  }
+
+  /// A text that an agent wrote; some editors are terminals.
+  static func shown(_ text: String) -> JSONTree {
+    ["type": "text", "text": .string(TextStyle.block(text))]
   }
 
   /// Asks the editor's user. If the task is cancelled, the editor takes the request back.

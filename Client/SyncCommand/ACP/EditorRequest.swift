@@ -1,4 +1,5 @@
 import AgentFormats
+import Basics
 import LocalAPI
 import QueueModel
 
@@ -66,19 +67,21 @@ struct EditorRequest: Sendable {
       try await decide(DecisionRequest(verdict: "answered", text: text))
     } else {
       editor.say(
-        session, "\(question.question)\nTo answer: cospool answer \(request.id) \"…\"\n\n")
+        session,
+        "\(question.question)\nTo answer: cospool answer "
+          + "\(Shell.quoted(request.id.description)) TEXT\n\n")
     }
   }
 
   private static func option(_ id: String, _ name: String, _ kind: String) -> JSONTree {
-    ["optionId": .string(id), "name": .string(name), "kind": .string(kind)]
+    ["optionId": .string(id), "name": .string(TextStyle.line(name)), "kind": .string(kind)]
   }
 
   /// The id of the option that the editor's user chooses; nil for none.
   private func choose(_ title: String, _ text: String, _ options: [JSONTree]) async -> String? {
     let fields: [String: JSONTree] = [
-      "toolCallId": call, "title": .string(title), "kind": "other", "status": "pending",
-      "content": [["type": "content", "content": ["type": "text", "text": .string(text)]]],
+      "toolCallId": call, "title": .string(TextStyle.line(title)), "kind": "other",
+      "status": "pending", "content": [["type": "content", "content": EditorLink.shown(text)]],
     ]
     editor.update(session, "tool_call", fields)
     let answer = await editor.ask(

@@ -1,4 +1,5 @@
 import AgentFormats
+import Basics
 import LocalAPI
 import QueueModel
 
@@ -40,11 +41,14 @@ struct EditorTurn: Sendable {
   }
 
   /// Failures of a daemon that restarts.
-  private static let awaitsDaemon: Set<String> = [
+  static let awaitsDaemon: Set<String> = [
     "noDaemon", "daemonStopped", "timeout", "busy", "stopping",
   ]
   /// A message that was deleted.
   private static let gone: Set<String> = ["messageNotFound", "messageForgotten", "sessionNotFound"]
+
+  /// The message's id as lists show it.
+  private var short: String { String(message.prefix(8)) }
 
   private mutating func look() async throws -> String? {
     let shown: MessageAnswer
@@ -65,6 +69,9 @@ struct EditorTurn: Sendable {
       work(nil)
       if case .completed(.success(let summary?)) = try await task().status, !summary.isEmpty {
         editor.say(session, summary)
+      } else {
+        // The next one has begun, or the agent said nothing.
+        editor.say(session, "Done. What it wrote: cospool log \(Shell.quoted(short))")
       }
       return "end_turn"
     case .cancelled, .skipped: return "cancelled"
@@ -73,7 +80,8 @@ struct EditorTurn: Sendable {
       throw CommandFailure(
         code: shown.status.rawValue,
         message: "The prompt is \(shown.status.rawValue) and waits for you: "
-          + "cospool queue retry \(message.prefix(8)), or skip.\(reason)", exitCode: 1)
+          + "cospool queue retry \(Shell.quoted(short)), or skip.\(reason)",
+        exitCode: ExitStatus.failed)
     }
     return nil
   }
@@ -117,7 +125,7 @@ struct EditorTurn: Sendable {
         [
           "entries": [
             [
-              "content": .string(current), "priority": "medium",
+              "content": .string(TextStyle.line(current)), "priority": "medium",
               "status": isDone ? "completed" : "in_progress",
             ]
           ]
@@ -152,8 +160,8 @@ struct EditorTurn: Sendable {
     editor.update(
       session, "tool_call",
       [
-        "toolCallId": .string("\(message)-\(operation.number)"), "title": .string(title),
-        "kind": "other", "status": "in_progress",
+        "toolCallId": .string("\(message)-\(operation.number)"),
+        "title": .string(TextStyle.line(title)), "kind": "other", "status": "in_progress",
       ])
   }
 
