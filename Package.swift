@@ -76,6 +76,7 @@ let foreignProducts: [String: (package: String, dependency: Package.Dependency)]
 
 let rooms: [Room] = [
   // Sources
+  Room(name: "Platform", path: "Sources/Platform", articles: ["README.md"]),
   Room(name: "Basics", path: "Sources/Basics", articles: ["README.md"]),
   Room(
     name: "CommandArguments", path: "Sources/CommandArguments", rooms: ["Basics"],
@@ -98,6 +99,9 @@ let rooms: [Room] = [
   Room(
     name: "SQLiteAccess", path: "Sources/SQLiteAccess", foreign: ["GRDB", "GRDBSQLite"],
     articles: ["README.md"]),
+  Room(
+    name: "Operations", path: "Sources/Operations", rooms: ["Platform", "Basics"],
+    foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOSSL"], articles: ["README.md"]),
   // Protocol
   Room(name: "CZlib", path: "Protocol/CZlib", kind: .systemLibrary),
   Room(
@@ -112,9 +116,6 @@ let rooms: [Room] = [
   Room(
     name: "PushNotices", path: "Protocol/PushNotices", rooms: ["Basics"], articles: ["README.md"]),
   Room(name: "NetworkAddresses", path: "Protocol/NetworkAddresses", articles: ["README.md"]),
-  Room(
-    name: "HealthChecks", path: "Protocol/HealthChecks", rooms: ["Basics"],
-    foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOSSL"], articles: ["README.md"]),
   Room(
     name: "DispatchAuthority", path: "Sources/DispatchAuthority",
     rooms: ["SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol"], articles: ["README.md"]),
@@ -143,7 +144,7 @@ let rooms: [Room] = [
     rooms: [
       "Basics", "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "PushNotices",
       "NetworkAddresses",
-      "HealthChecks", "ServerCore", "ServerStore", "PushDelivery", "ProcessResources",
+      "Operations", "ServerCore", "ServerStore", "PushDelivery", "ProcessResources",
       "Observability", "Systemd",
     ],
     foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "NIOSSL", "Logging", "Crypto"],
@@ -152,7 +153,7 @@ let rooms: [Room] = [
     name: "SyncServerCommand", path: "Server/SyncServerCommand",
     kind: .executable(product: "cospool-server"),
     rooms: [
-      "Basics", "CommandArguments", "QueueModel", "NetworkAddresses", "HealthChecks", "ServerCore",
+      "Basics", "CommandArguments", "QueueModel", "NetworkAddresses", "Operations", "ServerCore",
       "SyncServer", "ProcessResources", "Observability", "Systemd",
     ],
     foreign: ["ArgumentParser", "ServiceLifecycle", "UnixSignals", "Logging"]),
@@ -201,8 +202,8 @@ let rooms: [Room] = [
   Room(
     name: "SyncCommand", path: "Client/SyncCommand", kind: .executable(product: "cospool"),
     rooms: [
-      "Basics", "CommandArguments", "LocalAPI", "PushNotices", "HealthChecks", "AgentFormats",
-      "QueueModel", "Systemd",
+      "Platform", "Basics", "CommandArguments", "LocalAPI", "PushNotices", "Operations",
+      "AgentFormats", "QueueModel", "Systemd",
     ],
     foreign: ["ArgumentParser", "NIOCore", "NIOPosix", "NIOHTTP1"],
     articles: ["README.md"]),
@@ -278,7 +279,7 @@ let rooms: [Room] = [
     ]),
   test("PushNoticesTests", ["PushNotices", "SyncTestSupport"]),
   test("NetworkAddressesTests", ["NetworkAddresses"]),
-  test("HealthChecksTests", ["HealthChecks"]),
+  test("OperationsTests", ["Operations"]),
   test(
     "PushDeliveryTests", ["PushNotices", "NetworkAddresses", "PushDelivery", "PushTestSupport"],
     foreign: ["Crypto", "Logging", "NIOCore", "NIOPosix"]),
@@ -303,7 +304,7 @@ let rooms: [Room] = [
     "SyncServerTests",
     [
       "Basics", "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "PushNotices",
-      "NetworkAddresses", "HealthChecks", "ServerCore", "ServerStore", "PushDelivery", "SyncServer",
+      "NetworkAddresses", "Operations", "ServerCore", "ServerStore", "PushDelivery", "SyncServer",
       "SyncClient",
       "SyncTestSupport", "PushTestSupport", "Observability", "ProcessResources",
     ],
@@ -344,7 +345,7 @@ let rooms: [Room] = [
   test(
     "SyncCommandTests",
     [
-      "Basics", "CommandArguments", "LocalAPI", "HealthChecks", "AgentFormats", "QueueModel",
+      "Basics", "CommandArguments", "LocalAPI", "Operations", "AgentFormats", "QueueModel",
       "QueueOracle", "SyncClient", "SyncDaemon", "SyncCommand", "PushTestSupport",
     ],
     foreign: ["ArgumentParser", "Logging", "NIOCore", "NIOPosix", "NIOHTTP1", "NIOSSL"]),

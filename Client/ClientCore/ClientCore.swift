@@ -310,9 +310,12 @@ extension ClientCore {
   ///
   /// - Returns: nil if none works here.
   package mutating func agentStopRequested(
-    _ session: SessionID, at context: EventContext, store: some ReplicaStore
+    _ session: SessionID, of message: MessageID? = nil, at context: EventContext,
+    store: some ReplicaStore
   ) -> [Action]? {
-    guard let order = running[session] else { return nil }
+    guard let order = running[session], message ?? order.message == order.message else {
+      return nil
+    }
     let attempt = AttemptName(message: order.message, number: order.attempt)
     let withdrawal = (try? connection.withdraw(attempt, at: context, store: store)) ?? []
     return withdrawal

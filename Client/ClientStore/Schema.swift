@@ -49,7 +49,7 @@ enum Schema {
     CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
     """
 
-  /// Data of this device alone.
+  /// Data that only this device has.
   private static let device = """
     -- The changes that this device can undo and redo, by increasing number. Bounded.
     CREATE TABLE undo (

@@ -20,7 +20,7 @@ public enum ClientError: Error, Hashable, Sendable {
   case notPaired
   /// The device is paired with another server.
   case alreadyPaired(server: String)
-  /// The code is for another workspace than the queues' own.
+  /// The code is for a different workspace from that of the queues.
   case otherWorkspace(name: String, own: WorkspaceID)
   /// Sync was turned off on this device.
   case syncDisabled

@@ -2,7 +2,7 @@ import ClientCore
 public import QueueModel
 import Synchronization
 
-/// Events of this device, except changes of the queues.
+/// Events of this device, except changes to the queues.
 public enum DeviceEvent: Hashable, Sendable {
   /// The activity of a session's agent changed (S0-4, S0-5, S0-21).
   case activity(SessionActivity)

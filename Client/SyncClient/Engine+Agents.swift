@@ -13,7 +13,7 @@ extension Engine {
 
   /// Registers the code that runs agents; nil if there is one already.
   ///
-  /// - Parameter isSetOnce: whether later changes of the device's settings do not apply.
+  /// - Parameter isSetOnce: whether later changes to the device's settings do not apply.
   func beginExecuting(
     isSetOnce: Bool, _ event: @Sendable (inout ClientCore, EventContext, ClientStore) -> [Action]
   ) -> AsyncStream<TurnOrder>? {

@@ -336,7 +336,7 @@ extension Engine {
     directory.release()
   }
 
-  /// A stream that starts with the present value, from `add`, and ends with the engine.
+  /// A stream that starts with the current value, from `add`, and ends with the engine.
   nonisolated func observe<Value: Sendable>(
     _ policy: AsyncStream<Value>.Continuation.BufferingPolicy,
     _ add:

@@ -62,7 +62,7 @@ public final class EventFeed: AsyncSequence, Sendable {
   }
 }
 
-/// Minimal changes of a workspace: first those that build the present from nothing.
+/// Minimal changes to a workspace: first those that build the current state from nothing.
 public struct WorkspaceChanges: AsyncSequence, Sendable {
   /// One step of the workspace.
   public typealias Element = WorkspaceChange

@@ -62,13 +62,13 @@ public enum FeedEvent: Hashable, Sendable {
   case resumed(FeedResumption)
   /// The workspace changed.
   case changed(WorkspaceChange)
-  /// The present state of sync.
+  /// The current state of sync.
   case sync(SyncStatus)
   /// A queue grew to 80 % of this device's cap, or further (C-7).
   case warning(QueueWarning)
   /// A thread needs its user again (S2-95).
   case threadReady(ThreadView)
-  /// An event of this device alone.
+  /// An event that only this device has.
   case device(DeviceEvent)
   /// The state after a gap is complete; from here on changes follow.
   case present

@@ -1,6 +1,6 @@
 import QueueModel
 
-/// Turns changes of the workspace into the events of the feed; used only on the engine's queue.
+/// Turns changes to the workspace into events of the feed; used only on the engine's queue.
 /// Idle, and empty, until there is a reader.
 struct FeedSource {
   let log: FeedLog

@@ -31,7 +31,7 @@ public struct NotificationView: Hashable, Sendable, Identifiable {
   public var session: SessionID
   /// The approval or question that can be answered; nil if nothing is asked.
   public var request: RequestID?
-  /// The merged message whose text is to be chosen; nil if it is about none.
+  /// The merged message whose text a user must choose; nil if it is about none.
   public var message: MessageID?
   /// When it happened, milliseconds since 1970.
   public var createdAt: Int64

@@ -31,9 +31,9 @@ extension QueueClient {
     return engine.latest.clock?.time(at: context) ?? context.wall
   }
 
-  /// Minimal changes: first those from nothing to the present, then every further one, local or
-  /// remote. None is left out. The sequence of a reader that falls thousands behind ends, and the
-  /// reader starts again with a new one. `EventFeed` has the limits.
+  /// Minimal changes: first those from nothing to the current state, then every further one, local
+  /// or remote. None is left out. The sequence of a reader that falls thousands behind ends, and
+  /// the reader starts again with a new one. `EventFeed` has the limits.
   public func changes() -> WorkspaceChanges { WorkspaceChanges(engine: engine) }
 
   /// All events, with cursors: after the given one if the feed still holds the later events, else

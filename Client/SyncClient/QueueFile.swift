@@ -3,7 +3,7 @@ import Foundation
 import QueueModel
 
 /// One session's queue as a file, `queue-{sessionId}.json`: the format of apps before there was a
-/// daemon (S0-43 … S0-56). Read as the object with its version, or as the list alone.
+/// daemon (S0-43 … S0-56). Read as the object with its version, or as the bare list.
 struct QueueFile: Codable {
   static let version = 1
 

@@ -1,10 +1,5 @@
 import Basics
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
+import Platform
 
 /// One request to the daemon's local API.
 struct APIRequest: Equatable, Sendable {

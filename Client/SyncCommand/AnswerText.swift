@@ -2,7 +2,7 @@ import Basics
 import LocalAPI
 import QueueModel
 
-/// Text of a receipt: what was done, to what, and its present state.
+/// Text of a receipt: what was done, to what, and its current state.
 enum ReceiptText {
   /// The maximum number of messages that are named.
   private static let namedMax = 10
@@ -189,7 +189,7 @@ enum QueueText {
     Shell.quoted(String(message.id.description.prefix(idDigitsMin)))
   }
 
-  /// The texts that were saved apart, and how to choose one.
+  /// The texts that were saved independently, and how to choose one.
   private static func versions(of message: MessageAnswer, style: TextStyle) -> String {
     let quoted = quoted(message)
     let next =
@@ -198,7 +198,7 @@ enum QueueText {
       : "it waits until one is chosen, or starts with the merged text if its session has on-merge run: "
         + choices(of: message, quoted)
     var text =
-      "\n\n" + style.coloured("merged from texts that were saved apart; \(next)", .yellow)
+      "\n\n" + style.coloured("merged from texts that were saved independently; \(next)", .yellow)
     for (index, version) in (message.editions ?? []).enumerated() {
       text += "\n\n" + style.coloured(title(of: version, number: index + 1), .dim) + "\n"
       text +=

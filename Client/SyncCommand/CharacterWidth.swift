@@ -1,4 +1,4 @@
-/// How many columns text takes on a terminal.
+/// How many columns text takes in a terminal.
 ///
 /// A character as users see it is measured as one, by its first scalar: combining marks, joiners
 /// and variation selectors add nothing. Wide are the characters of Unicode's East Asian Width

@@ -2,6 +2,7 @@ import ArgumentParser
 import Basics
 import CommandArguments
 import LocalAPI
+import Operations
 import QueueModel
 
 /// Arguments in, text and exit code out; the executable only writes this result.
@@ -88,7 +89,7 @@ struct CommandRunner: Sendable {
       let command = try await readied(command, connection)
       let request = try command.request(input: environment.input)
       guard !request.hasEmptyPart else {
-        throw CommandFailure.usage("An id or a name is empty. Give one that is not.")
+        throw CommandFailure.usage("An id or a name is empty. Give one that is not empty.")
       }
       if let command = command as? any WatchableCommand, command.watch.isOn {
         let watcher = Watcher(
@@ -175,6 +176,7 @@ struct CommandRunner: Sendable {
   static func failure(of error: any Error) -> CommandFailure {
     switch error {
     case let failure as CommandFailure: failure
+    case let failure as OperationFailure: CommandFailure(failure)
     case let error as QueueError:
       CommandFailure(
         code: error.code, message: error.description,

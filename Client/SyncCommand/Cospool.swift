@@ -18,17 +18,18 @@ struct Cospool: ParsableCommand {
         cospool task list                              the state of the agents
         cospool approve review                         approve an agent's request
         cospool pair wss://host:port CODE              sync with other devices
-        cospool sync wait --timeout 30                 wait until the server has all
+        cospool sync wait --timeout 30                 wait until the server has everything
         cospool status --json                          for scripts
         cospool setup                                  set up daemon, server, hooks
         cospool doctor                                 find and fix problems
         cospool service install                        start the daemon at login
-        cospool undo                                   take back the latest change
+        cospool undo                                   undo your latest change
         cospool log                                    who changed what, and when
         cospool export queues.json                     everything as one document
-        cospool web                                    all of it in a browser
+        cospool web                                    everything in a browser
         cospool hooks install claude                   show what the agent does
         cospool mcp                                    tools for agents
+        cospool acp                                    an agent for editors
         cospool completions bash                       TAB completes commands and ids
 
       Commands talk to the daemon of the data directory; start it with cospoold.
@@ -55,6 +56,7 @@ struct Cospool: ParsableCommand {
         subcommands: [
           TaskCommands.self, ApproveCommand.self, DenyCommand.self, AnswerCommand.self,
           AskCommand.self, HooksCommands.self, HookCommand.self, MCPCommand.self,
+          ACPCommand.self,
         ]),
       CommandGroup(
         name: "Devices",

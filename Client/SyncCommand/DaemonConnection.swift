@@ -1,18 +1,6 @@
 import Basics
 import NIOCore
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Darwin)
-  import Darwin
-#endif
+import Platform
 
 /// HTTP over the daemon's Unix socket.
 struct DaemonConnection: Sendable {

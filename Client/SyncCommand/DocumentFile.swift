@@ -1,4 +1,5 @@
 import Basics
+import Platform
 
 #if canImport(Darwin)
   import Darwin
@@ -6,11 +7,6 @@ import Basics
   import Glibc
 #elseif canImport(Musl)
   import Musl
-#endif
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
 #endif
 
 /// A command whose answer is written to a file, or unchanged to stdout.

@@ -1,20 +1,9 @@
 import Basics
 import Dispatch
 import LocalAPI
+import Operations
+import Platform
 import QueueModel
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Darwin)
-  import Darwin
-#endif
 
 /// A message in a user's editor: it does not start meanwhile, and others' changes are merged with
 /// the user's.
@@ -135,29 +124,16 @@ struct EditorSession: Sendable {
     // While the editor has the terminal, it gets Ctrl-C.
     let before = signal(SIGINT, SIG_IGN)
     defer { signal(SIGINT, before) }
-    var attributes = posix_spawnattr_t()
-    posix_spawnattr_init(&attributes)
-    defer { posix_spawnattr_destroy(&attributes) }
-    var interrupt = sigset_t()
-    sigemptyset(&interrupt)
-    sigaddset(&interrupt, SIGINT)
-    // The signal is ignored here, so everything that the editor starts would ignore it, too.
-    sigaddset(&interrupt, SIGPIPE)
-    posix_spawnattr_setsigdefault(&attributes, &interrupt)
-    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF))
-    let arguments: [String] = ["/bin/sh", "-c", editor + " \"$1\"", "sh", path]
-    let words: [UnsafeMutablePointer<CChar>?] = arguments.map { strdup($0) }
-    defer { for word in words { free(word) } }
-    var pid: pid_t = 0
-    let code = posix_spawn(&pid, "/bin/sh", nil, &attributes, words + [nil], environ)
+    // Both signals are ignored here, so everything that the editor starts would ignore them, too.
+    let (pid, code) = ChildProcess.start(
+      ["/bin/sh", "-c", editor + " \"$1\"", "sh", path],
+      variables: ProcessInfo.processInfo.environment, noticing: [SIGINT, SIGPIPE])
     guard code == 0 else {
       throw CommandFailure(
         code: "editorFailed", message: "\(editor) cannot be started: error \(code).",
         exitCode: ExitStatus.failed)
     }
-    var status: Int32 = 0
-    while waitpid(pid, &status, 0) == -1, errno == EINTR {}
-    return status
+    return ChildProcess.end(of: pid)
   }
 }
 

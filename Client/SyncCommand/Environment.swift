@@ -1,19 +1,7 @@
 import Basics
 import Dispatch
+import Platform
 import QueueModel
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Darwin)
-  import Darwin
-#endif
 
 /// `read` of the system; without a module name, it would be a property below.
 private let readBytes: @Sendable (Int32, UnsafeMutableRawPointer?, Int) -> Int = {

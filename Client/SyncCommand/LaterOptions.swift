@@ -6,9 +6,9 @@ import Foundation
 struct LaterOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Not before this time of this device: 02:00, or 2026-12-01 02:00.", valueName: "time"))
+      "Start it no earlier than this local time: 02:00, or 2026-12-01 02:00.", valueName: "time"))
   var at: String?
-  @Option(help: ArgumentHelp("Not before so long from now: 90m, 3h, 1d12h.", valueName: "time"))
+  @Option(help: ArgumentHelp("Start it only after this delay: 90m, 3h, 1d12h.", valueName: "time"))
   var `in`: String?
 
   func validate() throws {

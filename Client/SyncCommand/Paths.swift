@@ -1,10 +1,5 @@
 import Basics
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
+import Platform
 
 /// Paths as a user types them.
 enum Paths {

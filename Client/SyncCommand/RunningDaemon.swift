@@ -1,12 +1,5 @@
 import Basics
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Darwin)
-  import Darwin
-#endif
+import Platform
 
 /// The data that a daemon of any version reports: the rest of its status may have a different form.
 struct RunningDaemon: Decodable, Equatable, Sendable {

@@ -1,13 +1,8 @@
 import ArgumentParser
 import Basics
 import LocalAPI
+import Platform
 import QueueModel
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// A command that names sessions. A user may use the id, the name, or the beginning of either; the
 /// daemon accepts only ids.
@@ -21,8 +16,8 @@ struct SessionOption: ParsableArguments {
   @Option(
     name: [.customShort("s"), .customLong("session")],
     help: ArgumentHelp(
-      "The session: its id, its name, or the beginning of one. Default: $COSPOOL_SESSION, or the "
-        + "one whose project this folder is.", valueName: "session"), completion: .sessions)
+      "The session: its id, its name, or the beginning of either. Default: $COSPOOL_SESSION, or "
+        + "the session of this folder.", valueName: "session"), completion: .sessions)
   var name: String?
 
   /// Whether the environment or the folder named it, instead of the user who typed the command.

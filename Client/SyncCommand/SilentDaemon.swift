@@ -1,10 +1,4 @@
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Darwin)
-  import Darwin
-#endif
+import Platform
 
 /// A daemon whose socket accepts connections, but that does not answer: it hangs, or was stopped
 /// (SIGSTOP).

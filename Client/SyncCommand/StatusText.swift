@@ -1,5 +1,6 @@
 import Basics
 import LocalAPI
+import Operations
 import QueueModel
 
 /// `cospool status` on one screen.
@@ -123,7 +124,8 @@ enum StatusText {
     if let ends = status.certificateEndsAt {
       let days = style.days(until: ends.milliseconds)
       let words = days < 0 ? "of the server, has ended" : "of the server, good for \(days) days"
-      fields.append(.init("certificate", words, days < Doctor.certificateDaysLow ? .yellow : nil))
+      fields.append(
+        .init("certificate", words, days < DoctorFinding.certificateDaysLow ? .yellow : nil))
     }
     return fields
   }

@@ -1,4 +1,5 @@
 import LocalAPI
+import Platform
 
 #if canImport(Darwin)
   import Darwin
@@ -6,11 +7,6 @@ import LocalAPI
   import Glibc
 #elseif canImport(Musl)
   import Musl
-#endif
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
 #endif
 
 /// The layout of text for users.

@@ -15,13 +15,16 @@ extension APIHandlers {
       let body = try await decoded(HostRequest.self, from: request)
       return CanonicalJSON.response(try await setHost(of: session, to: body.device))
     }
-    api.post("sessions/:session/stop") { _, context in
-      CanonicalJSON.response(try await stop(try session(context)))
+    api.post("sessions/:session/stop") { request, context in
+      let session = try session(context)
+      let body = try await decodedIfPresent(StopRequest.self, from: request)
+      return CanonicalJSON.response(try await stop(session, at: body?.message))
     }
     api.post("sessions/:session/take-over") { request, context in
       let session = try session(context)
-      let body = try await decoded(HostRequest.self, from: request)
-      return CanonicalJSON.response(try await takeOver(session, for: body.device ?? "this"))
+      let body = try await decoded(TakeOverRequest.self, from: request)
+      return CanonicalJSON.response(
+        try await takeOver(session, at: body.message, for: body.device ?? "this"))
     }
     api.put("sessions/:session/on-lost-server") { request, context in
       let session = try session(context)
@@ -87,37 +90,43 @@ extension APIHandlers {
       unconsented: await client.execution.unconsented())
   }
 
-  private func stop(_ session: SessionID) async throws -> StopAnswer {
+  /// - Parameter message: the message that the user means; nil for whichever runs.
+  private func stop(_ session: SessionID, at message: MessageID?) async throws -> StopAnswer {
     guard client.workspace().session(session) != nil else {
       throw QueueError.sessionNotFound(id: session.rawValue)
     }
-    let running = await client.execution.running()[session]
-    if try await client.execution.stopAgent(of: session) {
+    if let running = try await client.execution.stopAgent(of: session, at: message) {
       await noteStop(of: running, in: session)
-      return StopAnswer(stopped: true)
+      return StopAnswer(stopped: true, message: changed([running]).first)
     }
-    guard let turn = await client.execution.turnAtWork(in: session) else {
-      return StopAnswer(stopped: false)
-    }
+    guard let turn = await client.execution.turnAtWork(in: session),
+      message ?? turn.message == turn.message
+    else { return StopAnswer(stopped: false) }
     switch await client.execution.stop(turn) {
     case .stopping(let device, let since):
       await noteStop(of: turn.message, in: session)
-      return StopAnswer(stopped: true, device: name(of: device), awaySince: since)
+      return StopAnswer(
+        stopped: true, message: changed([turn.message]).first, device: name(of: device),
+        awaySince: since)
     case .unreachable: throw APIProblem.serverNeeded("Only the server can stop its agent")
     case .takenOver, .connected, .notAtWork: return StopAnswer(stopped: false)
     }
   }
 
   /// Gives up the turn of an absent device, and makes another device the host.
-  private func takeOver(_ session: SessionID, for device: String) async throws -> HostAnswer {
+  ///
+  /// - Parameter message: the message that the user means; nil for whichever runs.
+  private func takeOver(
+    _ session: SessionID, at message: MessageID?, for device: String
+  ) async throws -> HostAnswer {
     guard client.workspace().session(session) != nil else {
       throw QueueError.sessionNotFound(id: session.rawValue)
     }
     // Checked before any decision: an unknown name changes nothing.
     _ = try self.device(named: device)
-    guard let turn = await client.execution.turnAtWork(in: session) else {
-      throw APIProblem.noTurn(in: session)
-    }
+    guard let turn = await client.execution.turnAtWork(in: session),
+      message ?? turn.message == turn.message
+    else { throw APIProblem.noTurn(in: session) }
     switch await client.execution.takeOver(turn) {
     case .takenOver:
       var answer = try await setHost(of: session, to: device)

@@ -43,7 +43,8 @@ private struct DeviceMetrics {
       "The last time when everything was in sync, since 1970.",
       sync.lastSyncedAt.map { Double($0.milliseconds) / 1_000 })
     page.counter(
-      "cospool_device_repairs", "How often a copy of the running daemon was found.", sync.repairs)
+      "cospool_device_repairs", "How many times a copy of the running daemon was found.",
+      sync.repairs)
     page.gauge("cospool_device_sessions", "Sessions.", status.queues.sessions)
     page.gauge("cospool_device_messages_waiting", "Waiting messages.", status.queues.messages)
     page.gauge("cospool_device_threads", "Threads in the queue.", status.queues.threads)

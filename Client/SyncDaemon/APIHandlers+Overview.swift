@@ -166,13 +166,11 @@ extension APIHandlers {
     return try (line.first ?? line.nextMessage ?? line.needy).map(workspace.message)
   }
 
-  /// The name of a session on a command line, quoted for a shell.
-  func quoted(_ session: SessionView) -> String {
-    Shell.quotedOperand(
-      session.name.contains(where: \.isWhitespace) ? session.id.rawValue : session.name)
-  }
+  /// A session on a command line, quoted for a shell: by its id, which no other session's name
+  /// precedes. Several sessions can have one name, and one of them the id that is another's name.
+  func quoted(_ session: SessionView) -> String { Shell.quotedOperand(session.id.rawValue) }
 
-  /// Why nothing of a session starts here, and the remedy.
+  /// Why no message of a session starts here, and the remedy.
   func words(
     for obstacle: StartObstacle, of session: SessionView, _ sync: SyncStatus
   ) throws -> String? {

@@ -251,7 +251,7 @@ extension APIHandlers {
     }
   }
 
-  /// A message in its present state, with the data that an editor needs for saving.
+  /// A message in its current state, with the data that an editor needs for saving.
   func snapshot(of id: MessageID) throws -> MessageAnswer {
     var answer = MessageAnswer(try client.workspace().message(id), namesSession: true)
     answer.base = try client.contentVersion(of: id).description

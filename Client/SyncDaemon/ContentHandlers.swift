@@ -37,7 +37,7 @@ struct ContentHandlers: RouteHandlers {
     return CanonicalJSON.response(answer)
   }
 
-  /// The text that the editor saw; nil if the request names none, which means the present one.
+  /// The text that the editor saw; nil if the request names none, which means the current one.
   private func base(
     of id: MessageID, given field: String?, or header: String?
   ) async throws -> EditBase? {

@@ -27,7 +27,7 @@ struct Daemon: Sendable {
   var logger: Logger
   /// How long requests in flight may take when the daemon must stop.
   var stopGrace = Duration.seconds(5)
-  /// How often a reader of the events is shown that the connection lives.
+  /// The interval of the events that show a reader that the connection works.
   var heartbeatPeriod = EventStream.heartbeatPeriodDefault
   /// The receiver of notices that the daemon stops, or still lives; nil if there is none.
   var notifier: ServiceNotifier?

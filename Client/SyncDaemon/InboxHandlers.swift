@@ -77,12 +77,13 @@ struct InboxHandlers: RouteHandlers {
         .asks, session, since: since, note: "at its own prompt\(place): \(asked[0].note)",
         command: nil)
     }
-    let quoted = api.quoted(session)
     guard open.count == 1 else {
       return InboxListAnswer.Line(
         .asks, session, since: since, note: "\(request.note) (and \(open.count - 1) more)",
-        command: "cospool task show \(quoted)")
+        command: "cospool task show \(api.quoted(session))")
     }
+    // The request that is shown, not the one that the session has when the command runs.
+    let quoted = Shell.quoted(String(request.id.description.prefix(8)))
     var line = InboxListAnswer.Line(
       .asks, session, since: since, note: request.note,
       command: request.isApproval ? "cospool approve \(quoted)" : "cospool answer \(quoted) TEXT")

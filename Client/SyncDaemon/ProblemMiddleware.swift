@@ -7,7 +7,7 @@ import QueueModel
 import SyncClient
 
 /// Turns errors of handlers, and routes that do not exist, into error answers; conflicts include
-/// the present state, so that no second request is necessary.
+/// the current state, so that no second request is necessary.
 struct ProblemMiddleware: RouterMiddleware {
   typealias Context = APIHandlers.Context
 

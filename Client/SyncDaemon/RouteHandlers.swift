@@ -49,7 +49,7 @@ extension RouteHandlers {
     try? await client.note(label, former: former)
   }
 
-  /// Whether a user's editor asks, which does not count as a change of its own.
+  /// Whether a user's editor asks, which does not count as a separate change.
   func isOfEditor(_ request: Request) throws -> Bool {
     try flag("editing", in: request.uri.queryParameters)
   }

@@ -47,7 +47,8 @@ final class SettingsStore: Sendable {
 
   /// Sets a value in the file, or removes it; changes that a user made in the file meanwhile count.
   ///
-  /// - Throws: `SettingFault` if the value or the file cannot be used; nothing changed then.
+  /// - Throws: `SettingFault` if the value or the file cannot be used; in that case, nothing
+  ///   changes.
   func set(
     _ name: SettingName, to value: SettingValue?, apply: (DeviceSettings) -> Void
   ) throws(SettingFault) {
@@ -110,7 +111,7 @@ final class SettingsStore: Sendable {
 
   /// Applies the present values of the file.
   ///
-  /// - Throws: `SettingFault` for the first fault; nothing changed then.
+  /// - Throws: `SettingFault` for the first fault, without changing anything.
   func reload(apply: (DeviceSettings) -> Void) throws(SettingFault) {
     try layers.withLock { layers throws(SettingFault) in
       var next = layers

@@ -8,7 +8,7 @@ struct SocketPath: Equatable {
   var path: String
   /// The file that names `path`, if clients would not find it by themselves.
   var pointerFile: String?
-  /// Whether the directory of the socket was made for this daemon alone.
+  /// Whether the directory of the socket was made only for this daemon.
   private(set) var hasOwnDirectory = false
 
   init(path: String, pointerFile: String?) {

@@ -66,7 +66,7 @@ extension StartObstacle {
       return "the daemon is stopping, and starts no messages"
     case .changeIncomplete:
       return
-        "a part of a change of \(id) has not arrived from the device that made it. If that "
+        "a part of a change to \(id) has not arrived from the device that made it. If that "
         + "device is lost: cospool queue cancel \(Shell.quoted(String(id)))"
     case .merged:
       return

@@ -159,7 +159,7 @@ struct TaskHandlers: RouteHandlers {
 
   /// How long a task's route waits for text that does not fit the register.
   private static let wholeLimit = Duration.seconds(3)
-  /// How often a request is asked again after the user allowed a different one.
+  /// How many times a request is asked again after the user allowed a different one.
   private static let asksMax = 3
 
   /// - Parameter named: a request or a session; nil for the only request that is awaited.

@@ -1,4 +1,4 @@
-// What can be done with a message in each state, and why the rest cannot: no row is without a way out.
+// The actions for a message in each state, and why others are not possible: every row has a way out.
 
 export const LABELS = {
   edit: 'Edit', up: 'Up', down: 'Down', top: 'To the top', bottom: 'To the end', place: 'Move to …', urgent: 'Make urgent',
@@ -18,7 +18,7 @@ const NOT_RUNNING = 'It does not run.'
 const OVER = 'It has ended.'
 const UNSENT = 'It is not sent yet.'
 
-/** Until when a message waits for a time, in milliseconds since 1970; nothing if for none. */
+/** The time until which a message waits, in milliseconds since 1970; nothing if it waits for none. */
 export function waitsUntil({ notBefore, later }) {
   const until = Math.max(Date.parse(notBefore) || 0, Date.parse(later) || 0)
   return until > Date.now() ? until : null

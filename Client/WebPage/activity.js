@@ -69,7 +69,7 @@ async function readWeeks() {
     waited(entry.session, at)
     if (entry.what.startsWith('task: awaiting')) waits.set(entry.session, at)
   }
-  // Some wait still.
+  // Some are still waiting.
   for (const id of [...waits.keys()]) waited(id, new Date())
   return { days, sessions }
 }
@@ -99,7 +99,7 @@ function drawn(days, sessions) {
   ]
 }
 
-/** Figures in columns, the first of which says of what. */
+/** Figures in columns; the first column names them. */
 function table(first, rows) {
   return h('div.scrolls', { tabIndex: 0, role: 'group', 'aria-label': `By ${first.toLowerCase()}` }, h('table.figures', {},
     h('thead', {}, h('tr', {}, [first, 'Done', 'Failed', 'Waited for a person'].map((each) => h('th', { scope: 'col' }, each)))),

@@ -1,17 +1,17 @@
-// What a program wrote for a terminal, as nodes: its colours and weights. What moves a cursor is left out.
+// Terminal output as nodes, with its colours and weights. Cursor movements are left out.
 
 import { h } from './dom.js'
 
-/** A sequence for the terminal, or an invisible character: of a sequence, what it says and what it is. */
+/** A control sequence, or an invisible character; for a sequence, its parameters and its kind. */
 const SEQUENCE = /\x1b\[([\d:;<=>?]*)([ -/]*[@-~])|\x1b[\]P^_][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-~]?|[\x00-\x08\x0b-\x1f\x7f]/g
 
-/** What a line said before it was written over. */
+/** The text of a line before it was overwritten. */
 const OVERWRITTEN = /[^\n]*\r(?!\n|$)/gm
 
-/** The text alone. */
+/** The text only. */
 export const bare = (text) => text.replace(OVERWRITTEN, '').replace(SEQUENCE, '')
 
-/** Text as nodes. `style` says how it begins, and how it ends afterwards: an object that is empty at first. */
+/** Text as nodes. `style` is the style at its beginning, and afterwards at its end: an object that is empty at first. */
 export function coloured(text, style = {}) {
   const nodes = []
   const shown = text.replace(OVERWRITTEN, '')
@@ -32,7 +32,7 @@ export function coloured(text, style = {}) {
 }
 
 const WEIGHTS = { 1: 'bold', 2: 'dim', 3: 'italic', 4: 'under', 7: 'turned', 9: 'struck' }
-/** Which weights a code ends. */
+/** The weights that a code ends. */
 const ENDS = { 22: [1, 2], 23: [3], 24: [4], 27: [7], 29: [9] }
 
 function apply(codes, style) {
@@ -49,7 +49,7 @@ function apply(codes, style) {
   }
 }
 
-/** One of the eight colours, in which everybody can read it on this page's paper; 8 is grey. */
+/** One of the eight colours, readable on this page's background; 8 is grey. */
 function extended(all) {
   const kind = all.shift()
   if (kind === 2) return nearest(...all.splice(0, 3))
@@ -72,7 +72,7 @@ function named(code, colour) {
   return colour % 8 === 0 || colour % 8 === 7 ? null : `${code === 38 ? 'ink' : 'on'}-${colour % 8}`
 }
 
-/** A box that shows a text which grows: only what is new is drawn, and a selection survives. */
+/** A box that shows a growing text: only new text is drawn, and a selection survives. */
 export class Screen {
   #box; #text = ''; #drawn = 0; #style = {}; #rest
 
@@ -89,7 +89,7 @@ export class Screen {
     this.#box.replaceChildren(this.#rest)
   }
 
-  /** Shows the whole text. The last line may still be written over, so it is drawn again with what follows. */
+  /** Shows the whole text. The last line may still be overwritten, so it is drawn again with the text that follows. */
   show(text) {
     if (text === this.#text) return
     if (!text.startsWith(this.#text.slice(0, this.#drawn))) this.clear()

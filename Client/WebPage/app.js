@@ -1,4 +1,4 @@
-// What all views share: the model, the source, and doing things so that the page tells the truth of them.
+// What all views share: the model, the source, and actions whose state the page shows correctly.
 
 import { say, toast } from './dom.js'
 import { Model } from './model.js'
@@ -40,13 +40,13 @@ export function failed(error, id, again) {
   }
   const words = error instanceof Unreachable ? 'Not confirmed: Cospool did not answer.' : error.message
   if (id) model.notes.set(id, { state: 'error', words, again })
-  // What is in the way of an undo stays there.
+  // The obstacle to an undo stays there.
   else toast(words, again && !['notUndoable', 'changeUnknown'].includes(error.code) ? { label: 'Try again', run: again } : null)
   say(words)
   model.touch()
 }
 
-/** The key is worth nothing any more: who is not signed in sees nothing of what there is, of before either. */
+/** The key is no longer valid: a user who is not signed in sees nothing of the workspace, old or new. */
 export function lock(error) {
   model.clear()
   model.link = 'locked'
@@ -55,13 +55,13 @@ export function lock(error) {
   model.touch()
 }
 
-// Undo. A notice is about one change: what it undoes is that change, or nothing.
+// Undo. A notice is about one change, and undoes only that change.
 
-/** What this page did and can take back, the latest last: `{words, run}`. */
+/** What this page did and can undo, the latest last: `{words, run}`. */
 const doneHere = []
 const DONE_MAX = 100
 
-/** Tells what was done, and offers to take back that change alone: by its number, or by `back`, which is said in `backWords`. */
+/** Shows what was done, and offers to undo only that change: by its number, or with `back`, described by `backWords`. */
 export function offerUndo(words, change, { back, backWords } = {}) {
   const step = { run: back ? () => takeBack(back, backWords) : () => undoChange(change, words) }
   if (!back && change == null) return toast(words)
@@ -74,7 +74,7 @@ export function offerUndo(words, change, { back, backWords } = {}) {
   } })
 }
 
-/** Takes back the latest that was done in this page. */
+/** Undoes the latest change that was made in this page. */
 export function undo() {
   const step = doneHere.pop()
   step ? step.run() : toast('There is nothing to undo that was done in this page.')
@@ -97,7 +97,7 @@ async function redo(change, words) {
   if (answer) offerUndo(withNotes(words, answer), answer.change)
 }
 
-/** What an undo or a redo did, with what it left alone, what it paused and what is not confirmed. */
+/** The result of an undo or a redo: what it did not change, what it paused and what is not confirmed. */
 function withNotes(words, { left = [], paused = [], unconfirmed }) {
   const notes = paused.map((session) => `${session} is paused, so that nothing starts: Resume lets it go on.`)
   if (unconfirmed) notes.push('The server has not confirmed that no agent started it meanwhile.')
@@ -108,11 +108,11 @@ function withNotes(words, { left = [], paused = [], unconfirmed }) {
 export function named(text) {
   const line = text.trim().split('\n', 1)[0]
   const beginning = line.length > 40 ? `${line.slice(0, 40).trimEnd()}…` : line
-  // What runs from right to left takes nothing of the words around it along.
+  // Right-to-left text must not reorder the words around it.
   return /[\u0590-\u08ff\ufb1d-\ufefc]/.test(line) ? `“\u2068${beginning}\u2069”` : `“${beginning}”`
 }
 
-// Messages on their way. Each has its id from here, so sending it again is safe.
+// Messages in transit. Each gets its id here, so it is safe to send it again.
 
 export async function send(session, text, { urgent, attachments, progress } = {}) {
   const id = crypto.randomUUID()
@@ -126,7 +126,7 @@ export async function send(session, text, { urgent, attachments, progress } = {}
   return id
 }
 
-/** What is on its way at this moment, and when it ends. */
+/** The messages that are being sent now, and when each ends. */
 const delivering = new Map()
 
 export function deliver(id, progress) {
@@ -140,21 +140,21 @@ async function deliverOnce(id, progress) {
   model.notes.set(id, { state: 'busy', words: 'sending …' })
   model.touch()
   if (message.isLost) {
-    // Somebody says that it goes without its files: from here on it is like any other.
+    // The user sends it without its files: from here on, it is like any other.
     for (const name of ['isLost', 'attachments', 'attachmentNames']) delete message[name]
     await model.keepSending(id)
   }
   try {
     const answer = await source.act('send', { id, ...message }, progress && { progress })
     model.notes.delete(id)
-    // What is over stands in no queue: no event will name it.
+    // A finished message is in no queue: no event will name it.
     if (answer.status !== 'queued') model.settle(id)
     else say(`Queued, position ${answer.position} of ${answer.count}`)
     if (answer.warning) toast(answer.warning)
     await model.place(id, source)
   } catch (error) {
     if (model.sending.has(id)) return notSent(error, id, () => deliver(id, progress))
-    // Only the answer was lost: its event came.
+    // Only the answer was lost: the event arrived.
     model.notes.delete(id)
     model.touch()
   } finally {
@@ -162,7 +162,7 @@ async function deliverOnce(id, progress) {
   }
 }
 
-/** Of what is kept here until the daemon has it, that is said; it goes by itself. */
+/** Shows what is kept here until the daemon has it; it is sent automatically. */
 function notSent(error, id, again) {
   if (!(error instanceof Unreachable)) return failed(error, id, again)
   const words = 'Not sent yet: Cospool does not answer. Your message is kept here, and sent when Cospool is back.'
@@ -171,11 +171,11 @@ function notSent(error, id, again) {
   model.touch()
 }
 
-/** Takes up what was not sent before a page of this browser was closed. */
+/** Restores what was not sent before a page of this browser was closed. */
 export async function restore() {
   await model.restoreSending()
   for (const [id, { isLost }] of model.sending) {
-    // Whether its words are to go alone, a person says.
+    // The user decides whether to send the text without its files.
     if (isLost) model.notes.set(id, {
       state: 'error', words: 'Its files are no longer in this browser.',
       extra: { label: 'Send only its text', run: () => deliver(id) },
@@ -183,14 +183,14 @@ export async function restore() {
   }
 }
 
-/** The daemon is back: what was typed meanwhile goes out. */
+/** The daemon is back: sends what was typed in the meantime. */
 export async function deliverAll() {
   const all = [...model.sending].sort(([, left], [, right]) => left.createdAt.localeCompare(right.createdAt))
-  // One behind the other, so that they stand in the order in which they were typed.
+  // One after the other, so that they keep the order in which they were typed.
   for (const [id, { isLost, session }] of all) {
     if (isLost) continue
     await deliver(id)
-    // Where nobody answered when it was sent, its text is a draft there still. One that is refused ends no draft.
+    // If there was no answer when it was sent, its text is still a draft there. A refused one ends no draft.
     if (model.notes.get(id)?.state !== 'error') source.act('draft', { session, text: drafts.get(`text.${session}`) }).catch(() => {})
   }
 }
@@ -201,7 +201,7 @@ export function discard(id) {
   model.touch()
 }
 
-/** The daemon is back: what had no answer and would be done twice without harm is done now. */
+/** The daemon is back: repeats unanswered actions that are safe to do twice. */
 export function repeatAll() {
   for (const [id, { repeats, again }] of model.notes) {
     if (!repeats) continue
@@ -211,10 +211,10 @@ export function repeatAll() {
   model.touch()
 }
 
-/** A text that survives reload and crash, by its name. */
+/** A text that survives a reload and a crash, by its name. */
 export const drafts = {
   get: (name) => localStorage.getItem(`cospool.draft.${name}`) ?? '',
-  /** The names that begin so, without that. */
+  /** The names with this prefix, without it. */
   names(beginning) {
     const whole = `cospool.draft.${beginning}`
     return Object.keys(localStorage).filter((key) => key.startsWith(whole)).map((key) => key.slice(whole.length))
@@ -244,7 +244,7 @@ export function packed(file) {
   })
 }
 
-/** What speaks against adding files to others; nothing where nothing does. */
+/** Why files cannot be added to others; nothing if they can. */
 export function filesProblem(files, present = []) {
   const big = files.find((file) => file.size > FILE_MAX)
   if (big) return `${big.name} is larger than 10 MiB. Write its path in the text instead.`
@@ -253,7 +253,7 @@ export function filesProblem(files, present = []) {
   if (total > FILES_MAX) return 'Together they are larger than 11 MiB. Attach the rest to the queued message.'
 }
 
-// Names, and what is found by words.
+// Names, and search by words.
 
 /** The last part of a project's path. */
 export const projectName = (path) => path?.replace(/\/+$/, '').split('/').at(-1) || ''
@@ -273,7 +273,7 @@ export function found(query) {
   }).sort((left, right) => right.isNamed - left.isNamed || nameOf(left.session.id).localeCompare(nameOf(right.session.id)))
 }
 
-/** The line of a text that has a word. */
+/** The line of a text that contains a word. */
 function lineWith(text, word) {
   return text.split('\n').find((line) => line.toLowerCase().includes(word))?.trim() ?? firstLine(text)
 }

@@ -1,4 +1,4 @@
-// Writing a new message: never out of service, and it says beforehand what will happen.
+// Writing a new message: it always works, and shows beforehand what will happen.
 
 import { drafts, filesProblem, model, packed, send, source } from './app.js'
 import { h, refill, show, size, svg, text, toast } from './dom.js'
@@ -11,7 +11,7 @@ function icon(line) {
   return picture
 }
 
-/** Places in the queue, as people say them. */
+/** Places in the queue, in words. */
 const ORDINALS = ['next', 'second', 'third', 'fourth', 'fifth', 'sixth', 'seventh', 'eighth', 'ninth', 'tenth']
 
 class Composer extends HTMLElement {
@@ -45,7 +45,7 @@ class Composer extends HTMLElement {
       h('div.under', {}, this.what, h('label.check', {}, this.urgent, ' urgent')),
       h('label.unseen', { htmlFor: 'composer-files' }, 'Files'), h('label.unseen', { htmlFor: 'composer-camera' }, 'Picture')))
     this.#restore()
-    // All tabs of a browser have one draft: what is typed in one stands in the others.
+    // All tabs of a browser share one draft: text typed in one appears in the others.
     addEventListener('storage', ({ key, newValue }) => {
       if (key !== `cospool.draft.${this.#name}` || this.field.value === (newValue ?? '')) return
       this.field.value = newValue ?? ''
@@ -56,7 +56,7 @@ class Composer extends HTMLElement {
 
   get #name() { return `text.${this.#session}` }
 
-  /** What was typed in this browser comes first, then what the daemon keeps of this device. */
+  /** Text typed in this browser comes first, then what the daemon keeps for this device. */
   async #restore() {
     this.field.value = drafts.get(this.#name)
     this.#grow()
@@ -68,14 +68,14 @@ class Composer extends HTMLElement {
     const sending = [...model.sending.values()]
     const all = await source.list('drafts').catch(() => null)
     const draft = all?.drafts.find((each) => each.session === this.#session)
-    // What is on its way to the queue is no draft any more.
+    // A message on its way to the queue is no longer a draft.
     const isSent = sending.some((each) => each.session === this.#session && each.text === draft?.text)
     if (!draft || isSent || this.field.value) return
     this.field.value = draft.text
     this.#grow()
   }
 
-  /** Says what sending will do. */
+  /** Shows what sending will do. */
   update() {
     const queue = model.queues.get(this.#session) ?? []
     const max = model.daemon?.queueSizeMax
@@ -86,7 +86,7 @@ class Composer extends HTMLElement {
     this.what.classList.toggle('warn', Boolean(max && queue.length >= max))
   }
 
-  /** Whether it starts at once, and otherwise for what it waits. */
+  /** Whether it starts at once, and otherwise what it waits for. */
   #forecast(queue) {
     const session = model.sessions.get(this.#session)
     const here = model.sync?.device
@@ -104,7 +104,7 @@ class Composer extends HTMLElement {
 
   focus() { this.field.focus() }
 
-  /** Later it would be another one's text. */
+  /** Later, it would be the text of a different message. */
   disconnectedCallback() {
     this.#end.abort()
     if (this.#timer) this.#keep()
@@ -144,7 +144,7 @@ class Composer extends HTMLElement {
     this.add(files)
   }
 
-  /** Takes files that go with the message. */
+  /** Adds files to the message. */
   add(files) {
     const problem = filesProblem(files, this.#files)
     if (problem) return toast(problem)
@@ -163,14 +163,14 @@ class Composer extends HTMLElement {
       this.#pictures.delete(file)
     }
     refill(this.list, this.#files.map((file) => h('li', {}, this.#picture(file), `${file.name || 'pasted'} (${size(file.size)})`,
-      h('button.link', { type: 'button', 'aria-label': `Take ${file.name || 'pasted'} away`, onclick: () => {
+      h('button.link', { type: 'button', 'aria-label': `Remove ${file.name || 'pasted'}`, onclick: () => {
         this.#files = this.#files.filter((each) => each !== file)
         this.#showFiles()
         this.#keepFiles()
       } }, '×'))), this.field)
   }
 
-  /** A picture is shown small; what is none, though it says so, is not. */
+  /** A picture is shown small, unless it only claims to be one. */
   #picture(file) {
     if (!file.type.startsWith('image/')) return null
     if (!this.#pictures.has(file)) this.#pictures.set(file, URL.createObjectURL(file))
@@ -179,7 +179,7 @@ class Composer extends HTMLElement {
 
   async #send() {
     const typed = this.field.value
-    // Files take a moment, in which a second press sends nothing twice.
+    // Files take a moment; a second press in that time sends nothing twice.
     if (this.#packing) return
     if (!typed.trim()) {
       if (this.#files.length) toast('Add a few words: what should the agent do with it?')
@@ -201,7 +201,7 @@ class Composer extends HTMLElement {
       this.bar.value = part
     })
     clearTimeout(this.#timer)
-    // What was typed and added meanwhile is for the next message.
+    // Text and files added in the meantime are for the next message.
     if (this.field.value.startsWith(typed)) this.field.value = this.field.value.slice(typed.length)
     if (urgent) this.urgent.checked = false
     this.#files = this.#files.filter((file) => !files.includes(file))

@@ -1,4 +1,4 @@
-// What was, in a session: each prompt that has ended, who sent it, what the agent wrote, asked and came to.
+// The past of a session: each finished prompt, its sender, the agent's output, requests and result.
 
 import { bare, coloured } from './ansi.js'
 import { model, source } from './app.js'
@@ -6,14 +6,14 @@ import { counted, h, lasted, reconcile, say, show, text, time } from './dom.js'
 import { isMarkdown, lastLines, markdown } from './markdown.js'
 import { outputOf } from './output.js'
 
-/** How many are shown at once, and how many more on demand. */
+/** How many are shown at first, and how many more on demand. */
 const PART = 20
-/** Entries of the history that are read at once: about eight tell of one prompt. */
+/** Entries of the history that are read at once: about eight belong to one prompt. */
 const ENTRIES = 200
-/** Lines of an output that are shown at once: of a short one, all. */
+/** Lines of an output that are shown at first; a short one is shown whole. */
 const LINES = 6
 const SHORT = 10
-/** Letters and lines of a prompt that are shown at once. */
+/** Characters and lines of a prompt that are shown at first. */
 const LONG = 400
 const TALL = 6
 
@@ -22,7 +22,7 @@ const ENDS = ['succeeded', 'failed', 'interrupted', 'unknown', 'cancelled']
 class Conversation extends HTMLElement {
   #session; #turns = []; #older = []; #times = new Map(); #asked = []; #endings = new Map(); #before; #isRead = false; #isKnown = false; #isBusy = false
 
-  /** `grown` makes a change of what is above the rest; it is told whether older prompts come. */
+  /** `grown` makes a change above the rest; its argument says whether older prompts come. */
   open(session, grown) {
     this.#session = session
     this.grown = grown
@@ -32,30 +32,30 @@ class Conversation extends HTMLElement {
     this.replaceChildren(this.more, this.list)
   }
 
-  /** Whether it is known that nothing was done here. */
+  /** Whether it is known that no prompt has ended here. */
   get isEmpty() { return !this.#turns.length && (this.#isKnown || model.ready && !model.sessions.has(this.#session)) }
 
-  /** The daemon is back: what could not be read is read. */
+  /** The daemon is back: reads what could not be read. */
   back() { this.update() }
 
-  /** Whether what the last prompt came to is read here. */
+  /** Whether the result of the last prompt is read here. */
   get tellsLast() { return Boolean(this.#turns.at(-1)?.output) }
 
   update() {
     for (const { session, asked, words, later } of model.decided.values()) {
       if (session === this.#session && asked && !later) this.#endings.set(question(asked), words)
     }
-    // What an undo brought back waits again.
+    // A prompt that an undo restored waits again.
     const again = this.#turns.filter(({ id }) => model.message(id))
     if (again.length) {
       this.#turns = this.#turns.filter((turn) => !again.includes(turn))
       this.#show()
     }
-    // Of a session that does not exist there is nothing to be read.
+    // A session that does not exist has no history.
     if (!this.#isRead && model.ready && model.sessions.has(this.#session)) this.#read()
   }
 
-  /** A prompt left the queue: it stands here at once, and then with what the daemon says of it. */
+  /** A prompt left the queue: it appears here at once, and then with the daemon's data. */
   async ended(message, written) {
     if (this.#turns.some(({ id }) => id === message.id)) return
     const turn = { id: message.id, message, output: written ? part(written) : null }
@@ -65,7 +65,7 @@ class Conversation extends HTMLElement {
     const now = await outputOf(message.id).catch(() => null)
     if (now) this.#take(turn, now)
     const { status, session = this.#session } = turn.message
-    // It was moved elsewhere, or waits again.
+    // It was moved to another session, or waits again.
     if (session !== this.#session || ['queued', 'running'].includes(status) && now?.message) this.#turns.splice(this.#turns.indexOf(turn), 1)
     this.grown(() => this.#show())
   }
@@ -75,7 +75,7 @@ class Conversation extends HTMLElement {
     try {
       const session = this.#session
       const [done, cancelled] = await Promise.all(['done', 'cancelled'].map((state) => source.list('queues', { state, session })))
-      // What was cancelled before it ran is nothing that was done.
+      // A prompt that was cancelled before it ran is not part of the history.
       const all = [done, cancelled].flatMap(({ queues }) => queues.flatMap(({ messages }) => messages))
         .filter(({ id, status, attempts }) => !model.message(id) && (status !== 'cancelled' || attempts))
       if (all.length) await this.#readTimes({ limit: ENTRIES })
@@ -85,7 +85,7 @@ class Conversation extends HTMLElement {
       this.#isKnown = true
       model.touch()
     } catch (error) {
-      // Without an answer it is read when the daemon is back.
+      // Without an answer, it is read when the daemon is back.
       if (!error.status) this.#isRead = false
     }
   }
@@ -98,7 +98,7 @@ class Conversation extends HTMLElement {
       if (shown.some(({ id }) => !this.#times.has(id)) && this.#before) {
         await this.#readTimes({ limit: ENTRIES, before: this.#before }).catch(() => {})
       }
-      // All of them are there before any is shown, so that nothing moves twice.
+      // All are complete before any is shown, so that nothing moves twice.
       const turns = shown.reverse().map((message) => ({ id: message.id, message }))
       await Promise.all(turns.map(async (turn) => this.#take(turn, await outputOf(turn.id).catch(() => ({})))))
       const had = this.#turns.length
@@ -118,7 +118,7 @@ class Conversation extends HTMLElement {
     turn.there = there
   }
 
-  /** When prompts began and ended, and what was asked: the log says it, the latest first. */
+  /** When prompts began and ended, and their requests, from the log, latest first. */
   async #readTimes(query) {
     const { entries = [], next } = await source.list('history', { session: this.#session, ...query })
     if (query.limit === ENTRIES) this.#before = next
@@ -170,10 +170,10 @@ class Conversation extends HTMLElement {
 
 customElements.define('past-turns', Conversation)
 
-/** What a request is called in the history. */
+/** The name of a request in the history. */
 const question = ({ request, question: asked }) => (request ? `${request.toolName}: ${request.summary}` : asked?.question)
 
-/** An exact time, shown shortly. */
+/** An exact time in a short form. */
 function when(at) {
   const date = new Date(at)
   return h('time', { dateTime: date.toISOString(), title: date.toLocaleString() }, time(date.getTime()))
@@ -184,7 +184,7 @@ function ending({ status, lastError }) {
   return { succeeded: '✓ Done', skipped: `Skipped${why}`, cancelled: 'Stopped', failed: `Failed${why}` }[status] ?? 'Ended'
 }
 
-/** A text of which the beginning is shown, and all of it on demand. */
+/** A text of which the beginning is shown, and the rest on demand. */
 function prompt(content) {
   const shown = h('div.prompt', { dir: 'auto' }, markdown(content))
   if (content.length <= LONG && content.split('\n').length <= TALL) return shown
@@ -200,7 +200,7 @@ function part(output) {
   return { count: lines.length, end: end.join('\n'), isText }
 }
 
-/** The end of an output is shown, and all of it on demand: only then it is read whole. */
+/** Shows the end of an output, and all of it on demand; only then is it read whole. */
 function written(id, { count, end, isText }) {
   const box = h('div.said', { tabIndex: 0, role: 'group', 'aria-label': 'Output' })
   let shown = end

@@ -1,4 +1,4 @@
-// This device and the others, what is unsent, where notifications go, and who may use this page.
+// This device and the others, unsent changes, where notifications go, and who may use this page.
 
 import { failed, lock, model, offerUndo, perform, source } from './app.js'
 import { ago, confirmed, counted, disable, h, quotedOperand, refill, say, show, svg, text, time, toast } from './dom.js'
@@ -6,13 +6,13 @@ import { form } from './sheet.js'
 
 const ROLES = { host: 'runs agents', author: 'queues and answers', viewer: 'read only' }
 
-/** How long a link and a code are of use, in milliseconds; the daemon and the server count for themselves. */
+/** How long a link and a code are valid, in milliseconds; the daemon and the server have their own clocks. */
 const LINK_LASTS = 60_000
 const CODE_LASTS = 600_000
 
 class DevicesView extends HTMLElement {
   #over; #codeOver
-  /** The devices that there were when a code was shown. */
+  /** The devices that existed when a code was shown. */
   #before
 
   open() {
@@ -27,7 +27,7 @@ class DevicesView extends HTMLElement {
     this.code = h('div.invite', { hidden: true })
     this.pairing = h('p.quiet', { hidden: true }, 'To have the same queues on other devices, pair this device with a server. On the server, ',
       h('code', {}, 'cospool-server pair'), ' prints a code. Then type on this machine: ', h('code', {}, 'cospool pair SERVER CODE'))
-    // The focus comes here where its button goes: the next one would take away another thing.
+    // The focus moves here when its button disappears: the next button would remove something else.
     this.push = h('ul.plain', { tabIndex: -1 })
     this.browsers = h('ul.plain', { tabIndex: -1 })
     this.invite = h('div.invite', { hidden: true })
@@ -48,7 +48,7 @@ class DevicesView extends HTMLElement {
     this.#read()
   }
 
-  /** The daemon is back: all of it may be another. */
+  /** The daemon is back: everything may have changed. */
   back() { this.#read() }
 
   async #switchSync() {
@@ -78,7 +78,7 @@ class DevicesView extends HTMLElement {
       : h('li.quiet', {}, 'Nowhere. Add an address: cospool push add --help')), this.push)
   }
 
-  /** Its address is known here without its secrets: what is removed cannot be brought back from here. */
+  /** This device knows the address without its secrets, so a removed one cannot be restored from here. */
   async #removePush(target) {
     const isMeant = await confirmed('Remove this address?',
       `${target.address} gets no more notifications. To use it again, you have to enter the whole address: cospool push add --help`, 'Remove')
@@ -108,10 +108,10 @@ class DevicesView extends HTMLElement {
       h('span.meta', {}, `let in ${ago(browser.createdAt)} · used ${ago(browser.lastUsedAt)} · until ${new Date(browser.expiresAt).toLocaleDateString()}${browser.letInBy ? ` · by ${browser.letInBy}` : ''}`),
       h('button.link', { type: 'button', 'aria-label': `Rename ${browser.name}`, onclick: () => this.#rename(browser) }, 'Rename'),
       h('button.link', { type: 'button', 'aria-label': `Revoke ${browser.name}`, onclick: () => this.#revoke(browser) }, 'Revoke'))), this.browsers)
-    if (!web.value.browsers.length) this.browsers.replaceChildren(h('li.quiet', {}, 'None. Let one in: cospool web'))
+    if (!web.value.browsers.length) this.browsers.replaceChildren(h('li.quiet', {}, 'None. To give one access: cospool web'))
   }
 
-  /** Shows a link that lets one browser in, until it is worth nothing any more. */
+  /** Shows a link that gives one browser access, until it expires. */
   async #invite() {
     clearInterval(this.#over)
     try {
@@ -120,7 +120,7 @@ class DevicesView extends HTMLElement {
       this.invite.replaceChildren(
         code ? qrCode(code, 'QR code of the link') : h('p', {}, 'The link is too long for a QR code.'),
         h('p', {}, 'Scan it with the other device, or open this link there:'), h('p.meta', {}, elsewhere), left,
-        h('p.quiet', {}, 'Works once. Revoking this browser also revokes browsers it let in.'))
+        h('p.quiet', {}, 'Works once. Revoking this browser also revokes the browsers to which it gave access.'))
       show(this.invite, true)
       say('A QR code is shown')
       const known = new Set(browsers.map(({ id }) => id))
@@ -138,7 +138,7 @@ class DevicesView extends HTMLElement {
     }
   }
 
-  /** Who came in by the link that is shown; it is of no use from then on. */
+  /** A browser used the shown link, which is invalid from then on. */
   async #lookForGuest(known) {
     const timer = this.#over
     const web = await source.list('web').catch(() => null)
@@ -154,7 +154,7 @@ class DevicesView extends HTMLElement {
     this.#read()
   }
 
-  /** Shows a code that lets one device in, until it is worth nothing any more. */
+  /** Shows a code that gives one device access, until it expires. */
   async #letIn(button) {
     if (button.getAttribute('aria-disabled') === 'true') return
     disable(button, true)
@@ -200,14 +200,14 @@ class DevicesView extends HTMLElement {
 
   async #revoke(browser) {
     const isMeant = browser.current
-      ? await confirmed('Revoke this browser?', 'This signs you out here immediately, and the browsers that it let in. To come back, you need a new link: cospool web', 'Revoke this browser')
-      : await confirmed(`Revoke ${browser.name}?`, 'This signs it out immediately, and the browsers that it let in. To come back, it needs a new link.', 'Revoke')
+      ? await confirmed('Revoke this browser?', 'This immediately signs you out here, and signs out the browsers to which it gave access. To come back, you need a new link: cospool web', 'Revoke this browser')
+      : await confirmed(`Revoke ${browser.name}?`, 'This immediately signs it out, and the browsers to which it gave access. To come back, it needs a new link.', 'Revoke')
     if (!isMeant) return
     const isDone = await this.#then('revoke', { id: browser.id }, `${browser.name} is signed out`, { reads: !browser.current })
     if (isDone && browser.current) lock({ message: 'You revoked this browser.' })
   }
 
-  /** Gives `true` back where it was done. */
+  /** Returns `true` if it was done. */
   async #then(name, values, words, { reads = true } = {}) {
     try {
       await source.act(name, values)
@@ -239,13 +239,13 @@ class DevicesView extends HTMLElement {
       this.read = true
       this.#read()
     }
-    // Used, a code is of no use.
+    // A used code is invalid.
     const guest = this.#before && sync.devices.find(({ id }) => !this.#before.has(id))
     if (guest) {
       this.#endCode(`${guest.name} is paired now.`)
       say(`${guest.name} is paired now`)
     }
-    // What a daemon said that does not answer any more is old.
+    // Data from a daemon that no longer answers are old.
     const isUnknown = isAway || sync.state !== 'connected'
     const signature = JSON.stringify([sync.devices, isAway, isUnknown])
     if (this.others.signature === signature) return
@@ -267,13 +267,13 @@ function qrCode(rows, words) {
   return picture
 }
 
-/** What is known of an address that notifications go to. */
+/** What is known about an address that notifications go to. */
 function pushWords({ valid, reason, deliveredAt }) {
   const last = deliveredAt ? `last delivered ${ago(deliveredAt)}` : 'nothing delivered yet'
   return reason ? `${valid ? 'the latest failed' : 'not used any more'}: ${reason} · ${last}` : last
 }
 
-/** Where sync stands, in a few words. */
+/** The state of sync, in a few words. */
 export function syncWords(sync) {
   const unsent = sync.outgoing ? `${counted(sync.outgoing, 'change')} on this device only` : null
   const state = {

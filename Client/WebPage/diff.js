@@ -1,17 +1,17 @@
-// Changes as lines that came and went, and the input of tools with every field of it. Nodes only: a text never becomes markup.
+// Changes as removed and added lines, and the input of tools with all fields. Only nodes: a text never becomes markup.
 
 import { counted, h } from './dom.js'
 
 /** A longer change is folded. */
 const LINES_MAX = 40
 const CONTEXT = 3
-/** Of more pairs of lines, all that differs counts as replaced. */
+/** With more pairs of lines than this, everything that differs counts as replaced. */
 const PAIRS_MAX = 250_000
 
 /** Whether a text is a unified diff. */
 const isDiff = (text) => /^@@ -\d+(,\d+)? \+\d+(,\d+)? @@/m.test(text) || /^(--- .+\n\+\+\+ .+|\*\*\* Begin Patch)$/m.test(text)
 
-/** A unified diff in colours, with how many lines came and went; a long one is folded. */
+/** A unified diff in colours, with the numbers of removed and added lines; a long one is folded. */
 export function diffView(text) {
   let inHunk = false
   const lines = text.replace(/\n$/, '').split('\n').map((line) => {
@@ -37,7 +37,7 @@ export function diffView(text) {
   return h('div.diff', {}, h('p.meta.counts', {}, h('b.add', {}, `+${count('add')}`), ' ', h('b.del', {}, `−${count('del')}`)), body, more)
 }
 
-/** What makes one text of another, as a unified diff; empty if they are equal. */
+/** The unified diff from one text to another; empty if they are equal. */
 export function unified(before, after) {
   const steps = compared(...[before, after].map((text) => (text ? text.split('\n') : [])))
   const near = steps.map((_, at) => steps.slice(Math.max(0, at - CONTEXT), at + CONTEXT + 1).some(([sign]) => sign !== ' '))
@@ -110,15 +110,15 @@ function fieldsOf(text) {
     else if (name == null) return null
     else fields.push(value == null ? { name, lines: [] } : { name, text: value })
   }
-  // Nothing of it is to be lost.
+  // No part of it may be lost.
   const whole = fields.map(({ name, text, lines }) => (lines ? `${name}:${lines.map((line) => `\n  ${line}`).join('')}` : `${name}: ${text}`)).join('\n')
   return whole === text ? fields.map(({ name, text, lines }) => ({ name, text: text ?? lines.join('\n') })) : null
 }
 
-/** The names under which tools have the text that goes and the one that comes. */
+/** The names that tools use for the old text and the new one. */
 const PAIRS = [['old_string', 'new_string'], ['oldString', 'newString'], ['old_str', 'new_str']]
 
-/** A text in a box; a long one is scrolled by keys, too. */
+/** A text in a box; a long one can be scrolled with keys, too. */
 function box(text, label) {
   const isLong = text.length > 500 || text.split('\n').length > 12
   return h('pre', { dir: 'auto', ...(isLong ? { tabIndex: 0, role: 'group', 'aria-label': label } : {}) }, text)
@@ -126,7 +126,7 @@ function box(text, label) {
 
 const field = (name, ...nodes) => h('div.field', {}, h('p.meta', { dir: 'auto' }, name), ...nodes)
 
-/** A field of one short line stands beside its name. */
+/** A field of one short line is beside its name. */
 const textField = (name, text) => (text.length > 80 || text.includes('\n') ? field(name, box(text, name)) : h('p.field', {}, h('span.meta', { dir: 'auto' }, name), ' ', h('code', { dir: 'auto' }, text)))
 
 function fieldsView(fields) {
@@ -139,16 +139,16 @@ function fieldsView(fields) {
   })
 }
 
-/** All of a request's line and details, and nothing twice. */
+/** All of a request's line and details, without repetitions. */
 export function inputView({ summary = '', details, isCut }) {
   const more = details && details !== summary ? details : ''
   const fields = more && fieldsOf(more)
-  // The line is the beginning of the details, with what it leaves out in parentheses.
+  // The line is the beginning of the details; what it omits is in parentheses.
   const subject = summary.replace(/ \(and [^()]*\)$/, '')
   const isSaid = more && (fields ? fields[0].text : more).split('\n')[0] === subject
-  const single = more && !fields && (isDiff(more) ? diffView(more) : box(more, 'What is asked'))
+  const single = more && !fields && (isDiff(more) ? diffView(more) : box(more, 'The request'))
   return [
-    summary && !isSaid && box(summary, 'What is asked'), ...(fields ? fieldsView(fields) : [single]),
+    summary && !isSaid && box(summary, 'The request'), ...(fields ? fieldsView(fields) : [single]),
     isCut && h('p.note', {}, 'Not all of it is here yet. You can allow it when all of it is shown.'),
   ].filter(Boolean)
 }
@@ -158,5 +158,5 @@ const DEEDS = {
   webfetch: 'read a web page', websearch: 'search the web', exitplanmode: 'start on its plan',
 }
 
-/** What a tool does, as a person says it. */
+/** What a tool does, in plain words. */
 export const deed = (toolName) => `wants to ${DEEDS[toolName.toLowerCase()] ?? `use ${toolName}`}`

@@ -1,4 +1,4 @@
-// Making and updating elements. Texts go in as text, never as markup.
+// Making and updating elements. Texts are inserted as text, never as markup.
 
 /** Makes an element: `h('button.main', {onclick: f, disabled: true}, 'Send')`. */
 export function h(name, props, ...children) {
@@ -18,14 +18,14 @@ function set(element, key, value) {
   else if (value !== false) element.setAttribute(key, value)
 }
 
-/** The same of a picture. */
+/** The same for a picture. */
 export function svg(name, values) {
   const element = document.createElementNS('http://www.w3.org/2000/svg', name)
   for (const [key, value] of Object.entries(values)) element.setAttribute(key, value)
   return element
 }
 
-/** Sets the text where it is another one, so that nothing is drawn again in vain. */
+/** Sets the text if it differs, so that nothing is redrawn without need. */
 export function text(element, value) {
   if (element.textContent !== value) element.textContent = value
 }
@@ -35,26 +35,26 @@ export function show(element, visible) {
   if (element.hidden === visible) element.hidden = !visible
 }
 
-/** Not `disabled`: the focus stays where it is, and a press says why. Where it is not, what it stands in may still be. */
+/** Not `disabled`: the focus stays, and a press shows the reason. If it does not apply, its container may still be disabled. */
 export function disable(button, isDisabled) {
   isDisabled ? button.setAttribute('aria-disabled', 'true') : button.removeAttribute('aria-disabled')
 }
 
 /**
  * Brings the children of a list in line with items: nodes are kept by key, made where they are new and
- * moved as little as possible. Many new ones come in parts, so that the page answers meanwhile.
+ * moved as little as possible. Many new ones come in parts, so that the page stays responsive.
  */
 export function reconcile(list, items, { key, make, update }) {
   const nodes = (list.nodesByKey ??= new Map())
   const wanted = new Set(items.map(key))
   for (const [id, node] of nodes) {
     if (wanted.has(id)) continue
-    // Where a button took its row away, the focus goes to the next row; what somebody types goes nowhere else.
+    // If a button removed its row, the focus moves to the next row; typed text goes nowhere else.
     const next = document.activeElement?.matches('button') && node.contains(document.activeElement)
       ? node.nextElementSibling ?? node.previousElementSibling : null
     node.remove()
     nodes.delete(id)
-    // Not to a decision: a second press would make it.
+    // Not to a decision: a second press would trigger it.
     const first = next?.matches('request-card') ? next : next?.querySelector('button:not(:disabled, [hidden]), a')
     first?.focus({ preventScroll: true })
   }
@@ -66,7 +66,7 @@ export function reconcile(list, items, { key, make, update }) {
     if (!node) {
       if (made === PART) {
         list.rest = requestAnimationFrame(() => reconcile(list, items, { key, make, update }))
-        // What is there already stays in order behind what is still to be made.
+        // Existing nodes stay in order behind those that are still to be made.
         for (let later = index; later < items.length; later += 1) {
           const known = nodes.get(key(items[later]))
           if (known) update(known, items[later], later)
@@ -85,7 +85,7 @@ export function reconcile(list, items, { key, make, update }) {
 
 const PART = 60
 
-/** How long what moved takes no press, in milliseconds: whoever pressed then meant what was there before. */
+/** How long a moved element ignores presses, in milliseconds: the user meant what was there before. */
 const SETTLES = 500
 
 /**
@@ -94,12 +94,12 @@ const SETTLES = 500
  * they stand in is.
  */
 export function settle(elements, scrolled = scrollY) {
-  // All are read before anything is changed.
+  // All positions are read before anything changes.
   const tops = Array.from(elements, (each) => [each, each.offsetTop])
   for (const [each, top] of tops) {
     if (each.shownTop === top) continue
     each.shownTop = top
-    // Those far from the window cannot be pressed.
+    // Elements far from the window cannot be pressed.
     if (Math.abs(top - scrolled) > 2 * innerHeight) continue
     each.settlesUntil = performance.now() + SETTLES
     for (const part of each.pressed ?? []) part.setAttribute('aria-disabled', 'true')
@@ -110,20 +110,20 @@ export function settle(elements, scrolled = scrollY) {
   }
 }
 
-/** Keeps presses of a pointer from what moved under it a moment ago. Keys go to what has the focus, wherever it moves. */
+/** Ignores pointer presses on elements that have just moved under the pointer. Keys go to the focused element, wherever it moves. */
 export function guardPresses(view) {
   view.addEventListener('click', (event) => {
     const part = event.target.closest('request-card, queue-row, inbox-line')
-    // A press by a key or by a program has no place.
+    // A press by a key or by a program has no position.
     if (!event.detail || !part || !(part.settlesUntil > performance.now())) return
     if (!part.pressed?.some((each) => each.contains(event.target))) return
     event.preventDefault()
     event.stopPropagation()
-    toast('That moved a moment ago, so nothing was done. Press again.')
+    toast('That has just moved, so nothing was done. Press again.')
   }, true)
 }
 
-/** Moving a node takes the focus from it. */
+/** Moving a node removes the focus from it. */
 function keepingFocus(node, move) {
   const focused = node.contains(document.activeElement) ? document.activeElement : null
   const selection = focused && 'selectionStart' in focused && [focused.selectionStart, focused.selectionEnd]
@@ -148,15 +148,15 @@ export function refill(box, children, other) {
 
 function nameOf(element) { return element.getAttribute('aria-label') ?? element.textContent }
 
-/** Says something to people who do not see the page. */
+/** Announces something to people who do not see the page. */
 export function say(words) {
   const live = document.getElementById('live')
   live.textContent = ''
-  // A screen reader hears a change only where there was something else before.
+  // A screen reader announces a change only if the text was different before.
   setTimeout(() => (live.textContent = words), 30)
 }
 
-/** Something for the lower edge, with a button perhaps; it goes by itself, but not under the pointer. */
+/** A notice at the lower edge, optionally with a button; it disappears by itself, but not under the pointer. */
 export function toast(words, action) {
   const toast = document.getElementById('toast')
   const button = action && h('button', {
@@ -166,16 +166,16 @@ export function toast(words, action) {
       action.run()
     },
   }, action.label)
-  // Where it came from before an earlier notice is long ago.
+  // The focus from before an earlier notice is outdated.
   if (!toast.contains(document.activeElement)) toast.from = null
-  // The focus goes back to where it came from, unless the next one offers the same.
+  // The focus returns to where it was, unless the next notice offers the same.
   refill(toast, [h('span', {}, words), button], toast.from)
   toast.hidden = false
   toast.classList.remove('going')
   clearTimeout(toast.timer)
   const go = () => {
     if (toast.matches(':hover, :focus-within')) return (toast.timer = setTimeout(go, 2000))
-    // A finger may be on its way: it presses the notice that it saw, and nothing behind it.
+    // A finger may already be moving: it presses the notice that it saw, and nothing behind it.
     toast.classList.add('going')
     toast.timer = setTimeout(() => (toast.hidden = true), SETTLES)
   }
@@ -183,7 +183,7 @@ export function toast(words, action) {
   say(words)
 }
 
-/** Asks before something that cannot be taken back: whether it is to be done. The focus goes back to where it was. */
+/** Asks for confirmation before something that cannot be undone. The focus returns to where it was. */
 export function confirmed(title, words, label) {
   return new Promise((resolve) => {
     const end = (value) => () => dialog.close(value)
@@ -214,7 +214,7 @@ export function ago(time) {
   return words === 'now' ? 'just now' : `${words} ago`
 }
 
-/** `16:42`, with its day where that is another one. */
+/** `16:42`, with its date if it is not today. */
 export function time(milliseconds) {
   const at = new Date(milliseconds)
   const clock = at.toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' })
@@ -233,13 +233,13 @@ export function counted(count, noun) {
   return `${count} ${noun}${count === 1 ? '' : 's'}`
 }
 
-/** Bytes as people say them. */
+/** Bytes in readable units. */
 export function size(bytes) {
   if (bytes < 1000) return `${bytes} B`
   return bytes < 1e6 ? `${Math.round(bytes / 1e3)} kB` : `${(bytes / 1e6).toFixed(1)} MB`
 }
 
-/** A text as the first operand of a command that is shown to be typed: quoted for a shell, and no option. */
+/** A text as the first operand of a shown command: quoted for a shell, and not an option. */
 export function quotedOperand(text) {
   const word = /^[\w/.:\u0080-\uffff-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
   return text.startsWith('-') ? `-- ${word}` : word

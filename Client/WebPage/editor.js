@@ -1,4 +1,4 @@
-// Editing a queued text in its place. It does not start meanwhile, and what others change is merged.
+// Editing a queued text in its place. It does not start in the meantime, and changes by others are merged.
 
 import { WORDS } from './actions.js'
 import { drafts, failed, model, offerUndo, send, source } from './app.js'
@@ -9,26 +9,26 @@ import { keptText } from './storage.js'
 
 const HOLD_SECONDS = 20
 
-/** Messages whose edit this page keeps: begun here, or before it was loaded. What another tab edits is that tab's. */
+/** Messages whose edit this page keeps: begun here, or before it was loaded. An edit in another tab belongs to that tab. */
 const own = new Set(drafts.names('edit.'))
 
-/** Whether an edit that was begun in this page is to go on. */
+/** Whether an edit that was begun in this page continues. */
 export function isBegun(message) { return own.has(message) && drafts.get(`edit.${message}`) !== '' }
 
-/** The messages of a session whose edits this page keeps, as they were when they were begun. */
+/** The messages of a session whose edits this page keeps, as they were at the beginning of the edit. */
 export function begun(session) {
   const all = [...own].map((id) => ({ id, ...keptText(drafts.get(`edit.${id}`)) }))
   return all.filter((each) => each.session === session).map(({ id, shown }) => ({ id, content: shown }))
 }
 
-/** Whether a text can still be changed: it waits, for its turn or for a person. */
+/** Whether a text can still be changed: it waits for its turn, or for a user. */
 const canEdit = ({ status }) => status === 'queued' || STUCK.includes(status)
 
-/** Words of context on each side of a difference, and letters of it that are shown at most. */
+/** The words of context on each side of a difference, and the maximum number of characters of it that are shown. */
 const CONTEXT = 6
 const SHOWN_MAX = 300
 
-/** Pairs of words that are compared at most: what takes a moment. */
+/** The maximum number of pairs of words that are compared, so that it takes only a moment. */
 const PAIRS_MAX = 1e6
 
 /** How many words two texts have in common at their beginning, and at their end. */
@@ -40,7 +40,7 @@ function ends(old, fresh) {
   return [start, end]
 }
 
-/** The stretch in which two texts differ, by words, as elements: what went and what came, with a little of the text around. */
+/** The stretch in which two texts differ, by words, as elements: the old and the new words, with some text around. */
 function difference(before, after) {
   const [old, fresh] = [before, after].map((text) => text.split(/(\s+)/))
   const [start, end] = ends(old, fresh)
@@ -52,7 +52,7 @@ function difference(before, after) {
     fresh.slice(fresh.length - end, to).join(''), to < fresh.length && ' …'].filter(Boolean)
 }
 
-/** Which words another text has, too, in the same order; of too many, those at both ends. */
+/** The words that another text has, too, in the same order; if there are too many, those at both ends. */
 function shared(words, others) {
   const [start, end] = ends(words, others)
   const [rows, columns] = [words, others].map((each) => each.slice(start, each.length - end))
@@ -70,12 +70,12 @@ function shared(words, others) {
   return result
 }
 
-/** A text as elements, in which the words are marked that one of the others lacks. */
+/** A text as elements, with marks on the words that one of the others lacks. */
 export function marked(text, others) {
   const [words, ...rest] = [text, ...others].map((each) => each.match(/\S+/g) ?? [])
   const have = rest.map((each) => shared(words, each))
   const parts = []
-  // Blanks between words that are marked are in the mark.
+  // Blanks between marked words are part of the mark.
   for (const [at, [, blank, word]] of [...text.matchAll(/(\s*)(\S+)/g)].entries()) {
     const name = have.every((each) => each[at]) ? 'span' : 'mark'
     if (parts.at(-1)?.localName === name) parts.at(-1).append(blank)
@@ -100,7 +100,7 @@ export class Editor {
     this.news = h('p.news', { hidden: true, role: 'status' })
     this.trouble = h('p.note.error', { hidden: true, role: 'alert' })
     this.save = h('button.main', { type: 'button', onclick: () => this.#save() }, this.#saveWords)
-    // What was changed elsewhere stands above the text, and the buttons stay in sight, however long it is.
+    // A change from elsewhere is above the text, and the buttons stay in sight, however long it is.
     this.element = h('div.editor', {}, this.news, this.field, this.trouble,
       h('div.buttons', {}, this.save, h('button', { type: 'button', onclick: () => this.drop() }, 'Discard changes')))
   }
@@ -112,7 +112,7 @@ export class Editor {
   async open() {
     const kept = drafts.get(this.#name)
     if (kept) {
-      // A reload came in between: the text goes on against what it was begun with.
+      // The page was reloaded in the meantime: the edit continues with its original base.
       const { text, base, shown = this.#shown } = keptText(kept)
       this.field.value = text
       this.#base = base
@@ -126,10 +126,10 @@ export class Editor {
     await this.#take()
   }
 
-  /** Keeps the message from starting, and asks what the edit is made against, as soon as that can be. */
+  /** Keeps the message from starting, and reads the base of the edit as soon as possible. */
   async #take() {
     if (!canEdit(this.#message)) return
-    // What failed starts at nobody's word but the editor's.
+    // A failed message starts only at the editor's request.
     if (!this.#renewing && this.#message.status === 'queued') {
       this.#hold()
       this.#renewing = setInterval(() => this.#hold(), HOLD_SECONDS * 1000)
@@ -138,11 +138,11 @@ export class Editor {
     this.#asking = true
     try {
       const now = await source.list(`messages/${this.#message.id}`)
-      // What was typed meanwhile stays; nobody typed yet where the field says what it showed.
+      // Text typed in the meantime stays; if the field is unchanged, nothing was typed.
       if (this.field.value === this.#shown) this.field.value = now.content
       this.#base = now.base
       this.#shown = now.content
-      // Another editor may have gone on with it.
+      // Another editor may have continued it.
       if (!this.#closed && own.has(this.#message.id)) this.#keep()
       this.#grow()
     } catch (error) {
@@ -154,7 +154,7 @@ export class Editor {
 
   focus() { this.field.focus() }
 
-  /** The message is another one by now. */
+  /** The message has changed. */
   changed(message) {
     this.#message = message
     const differs = message.content !== this.#shown
@@ -190,13 +190,13 @@ export class Editor {
   }
 
   async #hold() {
-    // What goes wrong here is told when it is saved.
+    // A failure here is shown when the edit is saved.
     await source.act('hold', { id: this.#message.id }).catch(() => {})
   }
 
   async #save() {
     const typed = this.field.value
-    // Saved twice against one base, what was typed would be in it twice.
+    // Saved twice with one base, the typed text would be in it twice.
     if (this.save.disabled || this.#closed) return
     if (!typed.trim()) return this.#trouble('A message cannot be empty. Cancel it instead.')
     this.save.disabled = true
@@ -214,7 +214,7 @@ export class Editor {
         model.place(this.#message.id, source)
       }
       const merged = now && now.content.trim() !== typed.trim()
-      // The edit of one that failed has it tried again: another word for that could be one time more.
+      // Editing a failed message retries it: a separate retry could be one too many.
       const saved = STUCK.includes(before.status) ? 'Saved. It runs again' : 'Saved'
       offerUndo(merged ? 'Saved and merged: both changes are in it' : saved, answer.change)
       if (merged) say('Merged with a change from elsewhere')
@@ -237,17 +237,17 @@ export class Editor {
     this.#trouble(error.message)
   }
 
-  /** The daemon is back: what was wrong for want of it is wrong no more. */
+  /** The daemon is back: errors caused by its absence no longer apply. */
   back() {
     if (!this.trouble.hidden && this.trouble.isAway) this.trouble.hidden = true
     this.#take()
   }
 
   #trouble(words, { isAway = false } = {}) {
-    // Said once, not with every other change of its row.
+    // Shown once, not with every other change of its row.
     if (!this.trouble.hidden && this.trouble.words === words) return
     Object.assign(this.trouble, { words, isAway })
-    // Of one that can still be edited, another message with its text would be one too many.
+    // If it can still be edited, another message with its text would be one too many.
     const isOver = !canEdit(this.#message)
     refill(this.trouble, [words, ' Your text is kept.',
       isOver && h('button', { type: 'button', onclick: () => this.#asNew() }, 'Queue it as a new message')])
@@ -265,7 +265,7 @@ export class Editor {
     const [name, id, kept] = [this.#name, this.#message.id, this.#kept]
     this.#close()
     if (changed) {
-      toast('Changes discarded', { label: 'Go on editing', run: () => {
+      toast('Changes discarded', { label: 'Continue editing', run: () => {
         own.add(id)
         drafts.set(name, kept)
         document.querySelector(`queue-row[data-id="${id}"]`)?.run('edit')
@@ -278,13 +278,13 @@ export class Editor {
     drafts.set(this.#name, '')
     this.leave()
     model.takeSaved(this.#session, this.#message, { heldUntil: undefined })
-    // Whoever writes elsewhere by now goes on there.
+    // If the user is writing elsewhere by now, the focus stays there.
     const isHere = document.activeElement === document.body || this.element.contains(document.activeElement)
     this.element.remove()
     this.#end(isHere)
   }
 
-  /** Lets the message go; what was typed stays for the next time. */
+  /** Releases the message; the typed text stays for the next time. */
   leave() {
     clearInterval(this.#renewing)
     if (this.#renewing && !this.#closed) source.act('release', { id: this.#message.id }).catch(() => {})

@@ -1,4 +1,4 @@
-// The start view: what needs its person, a line for each session, then what works and what does not run.
+// The start view: what needs its user, a line for each session, then what works and what does not run.
 
 import { nextOf, waitsUntil } from './actions.js'
 import { firstLine, found, model, nameOf, perform, projectName, source } from './app.js'
@@ -7,27 +7,28 @@ import { deed } from './diff.js'
 import { rove, useShortcuts, usesShortcuts } from './keys.js'
 import './line.js'
 import { STUCK } from './model.js'
+import { STOP } from './row.js'
 import { newSession } from './title.js'
 
-/** How long what was decided is shown at least, in milliseconds. */
+/** The minimum time that a decided line is shown, in milliseconds. */
 const READ_AFTER = 8000
-/** How long an order that a person made is taken as it comes, in milliseconds. */
+/** How long an order that a user made is kept, in milliseconds. */
 const OWN_ORDER = 1500
 const FOUND_MAX = 50
 
-/** They hold as long as the page is open. */
+/** They apply as long as the page is open. */
 let project = ''
 let query = ''
 
 class InboxView extends HTMLElement {
-  /** Since when each thing needs a person: that does not begin again when something else changes. */
+  /** Since when each item needs a user: another change does not restart that. */
   #since = new Map()
-  /** When a person last moved a line. */
+  /** When a user last moved a line. */
   #ordered = -Infinity
-  /** Why sessions are paused, and of which sessions that was asked. */
+  /** Why sessions are paused, and for which sessions that was requested. */
   #reasons = new Map()
   #reasonsOf = ''
-  /** How lines ended by what was done here, by session. */
+  /** How lines ended by actions here, by session. */
   #told = new Map()
 
   open() {
@@ -44,7 +45,7 @@ class InboxView extends HTMLElement {
     this.off = h('p.meta', { hidden: true }, this.offWords, ' ',
       h('button.link', { type: 'button', onclick: () => [...model.later.keys()].forEach((id) => model.takeBackPutOff(id)) }, 'Show'))
     this.filtered = h('p.meta', { hidden: true })
-    // Its place is kept for it: it moves nothing when it comes.
+    // Its place is reserved, so that it moves nothing when it comes.
     this.clear = h('button.link', { type: 'button', hidden: true, onclick: () => this.#clear() }, 'Hide decided ones')
     this.list = this.#list('Needs you')
     this.queueOff = h('p.meta', { hidden: true }, 'The thread queue is off, so finished sessions are not listed. To turn it on: ', h('code', {}, 'cospool config set queueEnabled on'))
@@ -62,10 +63,10 @@ class InboxView extends HTMLElement {
       if (session) location.hash = `#/s/${encodeURIComponent(session)}`
     })
     this.addEventListener('act', ({ detail: { name, entry } }) => this.#act(name, entry))
-    // What had to wait for whoever was at the list goes now.
+    // Lines that waited for the user to leave the list go now.
     for (const kind of ['pointerleave', 'focusout']) this.list.addEventListener(kind, () => model.touch())
     guardPresses(this)
-    // Whatever moves them: also what grows above them.
+    // Whatever moves them, including growth above them.
     this.sizes = new ResizeObserver(() => this.#settle())
     this.sizes.observe(this)
     this.update()
@@ -76,7 +77,7 @@ class InboxView extends HTMLElement {
     model.forgetRead()
   }
 
-  /** The daemon is back: what was read of it is read again. */
+  /** The daemon is back: reads its data again. */
   back() {
     this.#reasonsOf = ''
     this.#readReasons()
@@ -111,7 +112,7 @@ class InboxView extends HTMLElement {
     return this.#since.get(id)
   }
 
-  /** What asks, failed, is unknown or merged, oldest first; then the threads that are ready, in their order. */
+  /** Requests, failures, unknown outcomes and merged texts, oldest first; then the ready threads, in their order. */
   #entries(needs) {
     const bySession = new Map()
     const entry = (session) => {
@@ -147,7 +148,7 @@ class InboxView extends HTMLElement {
     return { first, ready }
   }
 
-  /** Of the sessions that have no line above. */
+  /** For sessions without a line above. */
   #others(above, needs) {
     const working = []
     const idle = []
@@ -160,7 +161,7 @@ class InboxView extends HTMLElement {
       if (running || task?.status === 'processing') {
         const progress = task?.todoProgress
         const words = progress?.total ? `${progress.completed} of ${progress.total}${progress.currentTask ? ` · ${progress.currentTask}` : ''}` : task?.operation ?? firstLine(running?.content)
-        working.push({ session: id, kind: 'working', words, progress, since: task?.startTime || null, mend: { label: 'Stop', run: () => this.#stop(id) } })
+        working.push({ session: id, kind: 'working', words, progress, since: task?.startTime || null, mend: { label: 'Stop', run: () => perform('stop', { session: id, id: running?.id }, STOP) } })
         continue
       }
       const next = nextOf(model.queues.get(id))
@@ -175,7 +176,7 @@ class InboxView extends HTMLElement {
     return { working: working.sort(byAge), idle: idle.sort(byAge) }
   }
 
-  /** Why a session is paused whose next prompt waits, with the button that resumes it; null if it is not. */
+  /** Why a session with a waiting prompt is paused, with the button that resumes it; null if it is not. */
   #pause(id) {
     if (!model.sessions.get(id)?.paused || !nextOf(model.queues.get(id))) return null
     const resume = () => perform('resume', { session: id }, { id: `session.${id}`, done: `${nameOf(id)} is resumed`, undoable: true })
@@ -188,17 +189,13 @@ class InboxView extends HTMLElement {
     return { label: `Run on ${model.sync.deviceName}${why.isAway ? ' instead' : ''}`, run: () => perform('host', { session, device: model.sync.device }, { done: (answer) => answer.warning ?? `${nameOf(session)} runs on ${model.sync.deviceName} now` }) }
   }
 
-  #stop(session) {
-    perform('stop', { session }, { done: ({ stopped, device }) => (!stopped ? 'No agent is at work' : device ? `Stopping on ${device}` : 'Stopped') })
-  }
-
   /** With the pointer or the focus in a list, no line changes its place, and what goes keeps its own. */
   #fill(list, entries, { keeps = false } = {}) {
     const isUsed = this.#isUsed(list)
     const shown = isUsed && list.shown
     if (shown) {
       if (keeps) {
-        // One that asks nothing any more would be as small as its thread. What was decided goes only if its person says so.
+        // A line without a request would be as small as its thread. A decided line goes only if its user says so.
         const isOpen = ({ requests = [], stuck = [] }) => stuck.length > 0 || requests.some((each) => !each.over)
         const before = new Map(shown.map((each) => [each.session, each]))
         entries = entries.filter((each) => each.requests || !before.has(each.session) || !isOpen(before.get(each.session)))
@@ -207,7 +204,7 @@ class InboxView extends HTMLElement {
           .map((each) => ({ ...each, over: each.over ?? this.#told.get(each.session) ?? 'It no longer waits for you.' })))
       }
       const places = new Map(shown.map(({ session }, index) => [session, index]))
-      // A person who moves one sees it move.
+      // A user who moves a line sees it move.
       if (performance.now() - this.#ordered > OWN_ORDER || !keeps) {
         const place = ({ session }) => places.get(session) ?? shown.length
         entries.sort((left, right) => place(left) - place(right))
@@ -252,7 +249,7 @@ class InboxView extends HTMLElement {
     show(this.queueOff, model.ready && model.settings?.queueEnabled === false)
     this.shortcuts.checked = usesShortcuts()
     show(this.clear, lines.some(({ over, requests = [] }) => over || requests.some((each) => each.over && !model.decided.get(each.id)?.stays)))
-    // Those that are shown as put off say so themselves.
+    // Snoozed requests show that themselves.
     const hidden = needs.putOff.filter(({ id }) => !model.decided.has(id)).length
     show(this.off, hidden > 0)
     text(this.offWords, `${counted(hidden, 'request')} hidden in this browser. The ${hidden === 1 ? 'agent keeps' : 'agents keep'} waiting.`)
@@ -280,7 +277,7 @@ class InboxView extends HTMLElement {
     this.projects.value = project
   }
 
-  /** Why sessions are paused, no event tells; asked once for those that are. */
+  /** No event reports why sessions are paused; it is requested once for those that are. */
   async #readReasons() {
     const paused = [...model.sessions.values()].filter((each) => each.paused && each.waiting).map(({ id }) => id).join('\n')
     if (this.#reasonsOf === paused || model.link !== 'live') return
@@ -292,7 +289,7 @@ class InboxView extends HTMLElement {
     model.touch()
   }
 
-  // What is done.
+  // Finished work.
 
   async #act(name, entry) {
     const { session, thread } = entry
@@ -317,7 +314,7 @@ class InboxView extends HTMLElement {
     this.#ordered = performance.now()
   }
 
-  /** `j` and `k` go from one to the next; `a`, `d`, `r` and `s` decide. */
+  /** `j` and `k` move between lines; `a`, `d`, `r` and `s` decide. */
   key(event) {
     if (!usesShortcuts()) return false
     const stops = [...this.querySelectorAll('request-card, queue-row, inbox-line')]
@@ -325,7 +322,7 @@ class InboxView extends HTMLElement {
     const here = stops.findIndex((each) => each.contains(document.activeElement))
     if (event.key === 'j' || event.key === 'k') {
       const stop = stops[event.key === 'j' ? Math.min(here + 1, stops.length - 1) : Math.max(here - 1, 0)]
-      // Not to a decision: Enter would make it.
+      // Not to a decision: Enter would trigger it.
       stop?.focus()
       stop?.scrollIntoView({ block: 'nearest' })
       return Boolean(stop)
@@ -336,7 +333,7 @@ class InboxView extends HTMLElement {
     if (event.key === 's' && at?.matches('request-card:not(.over)')) return at.snooze(), true
     const kind = verdict ? 'request-card:not(.over)' : action && 'queue-row'
     if (!kind) return false
-    // What has the focus is decided on; else the first press goes to what could be.
+    // The focused line is decided; otherwise the first press moves to one that can be.
     const part = at?.matches('request-card, queue-row') && (at.matches(kind) || verdict) ? at : this.querySelector(kind)
     const button = part?.matches(kind) && part.querySelector(verdict ? `[data-verdict="${verdict}"]:not(:disabled)` : `[data-action="${action}"]:not([hidden])`)
     if (!button) return false

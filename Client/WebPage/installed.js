@@ -1,5 +1,5 @@
-// The page as an app: its files are kept by the service worker, the count of what needs its person stands at its icon,
-// and notices come while it is hidden, if its person turned them on.
+// The page as an app: the service worker keeps its files, its icon shows the number of sessions that need the user,
+// and notices come while it is hidden, if its user turned them on.
 
 import { model, nameOf } from './app.js'
 import { deed } from './diff.js'
@@ -8,13 +8,13 @@ import { kept } from './storage.js'
 const NOTICES = 'cospool.notices'
 const WORKER = '/sw.js'
 
-/** No text of the page becomes a script: this address alone does. */
+/** No text of the page becomes a script: only this address does. */
 const policy = globalThis.trustedTypes?.createPolicy('cospool', { createScriptURL: () => WORKER })
 
-/** What needed its person when the page last looked, by the tags of its notices. */
+/** What needed its user when the page last looked, by the tags of its notices. */
 let known
 let count = 0
-/** Whether this is the tab that shows notices, of all that this browser has. */
+/** Whether this is the tab that shows notices, among all tabs of this browser. */
 let isKeeper = false
 
 export const canNotify = () => 'Notification' in globalThis && 'serviceWorker' in navigator
@@ -29,7 +29,7 @@ export async function setNotices(isOn) {
   return true
 }
 
-/** Whether this tab has to hear of what happens while it is hidden. */
+/** Whether this tab needs events while it is hidden. */
 export const staysAwake = () => isKeeper && notifies()
 
 /** `woken` is called when this tab becomes the one that shows notices. */
@@ -45,12 +45,12 @@ export function install(woken) {
   model.addEventListener('event', function begin({ detail }) {
     if (detail.name !== 'present') return
     model.removeEventListener('event', begin)
-    // A browser that keeps nothing shows the page all the same.
+    // A browser that keeps nothing still shows the page.
     navigator.serviceWorker.register(policy ? policy.createScriptURL('') : WORKER).catch(() => {})
   })
 }
 
-/** Shows at the app's icon how many sessions need their person, and tells what came since the last look. */
+/** Shows at the app's icon how many sessions need their user, and reports what is new since the last look. */
 export function tellNeeds(needs) {
   const isLocked = model.link === 'locked'
   const fresh = isLocked ? 0 : needs.count

@@ -5,7 +5,7 @@ import { h } from './dom.js'
 import { kept } from './storage.js'
 
 const SHORTCUTS = 'cospool.shortcuts'
-/** Whether a letter alone does something in this browser. */
+/** Whether single letters act as shortcuts in this browser. */
 export const usesShortcuts = () => localStorage.getItem(SHORTCUTS) !== 'off'
 
 export const useShortcuts = (isOn) => kept(SHORTCUTS, isOn ? 'on' : 'off')
@@ -66,7 +66,7 @@ export function rove(list, rows) {
 
 const KEYS = Object.entries({
   'Ctrl K': 'Go to a session, a view or a command', c: 'Write a prompt', '/': 'Search', 'Ctrl Z': 'Undo what you did last in this page',
-  'j k': 'Inbox: next, previous', 'a d': 'Allow, deny', 'r s': 'Retry, skip; of a request, s is Snooze', '↑ ↓': 'Next or previous row; on a position: move the message',
+  'j k': 'Inbox: next, previous', 'a d': 'Allow, deny', 'r s': 'Retry, skip; on a request, s is Snooze', '↑ ↓': 'Next or previous row; on a position: move the message',
   'Ctrl Enter': 'Queue or save the text', '?': 'Show these keys',
 })
 

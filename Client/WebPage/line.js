@@ -1,4 +1,4 @@
-// One session in the inbox: a line with its reason, and below it what is asked or what failed, opened in place.
+// One session in the inbox: a line with its reason, and below it the request or the failure, opened in place.
 
 import { model, nameOf, projectName, source } from './app.js'
 import { age, disable, h, reconcile, show, text, time } from './dom.js'
@@ -38,7 +38,7 @@ class InboxLine extends HTMLElement {
     this.replaceChildren(this.head, this.progress, this.requests, this.stuck)
   }
 
-  /** What ignores presses for a moment after it moved. */
+  /** The parts that ignore presses for a moment after it moved. */
   get pressed() { return [this.tools] }
 
   /** Shows an entry: `{session, kind, words, since, requests, stuck, thread, mend, progress, over}`. */

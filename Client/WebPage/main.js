@@ -17,11 +17,11 @@ import { isStuck } from './model.js'
 const main = document.getElementById('main')
 let view
 
-/** Trades the ticket of a link, where the address has one. */
+/** Exchanges the ticket of a link, if the address has one. */
 async function enter() {
   const ticket = /^#t=([\w-]+)$/.exec(location.hash)?.[1]
   if (!ticket) return
-  // It is worth nothing from here on, and is not to stand in the history either.
+  // It is invalid from here on, and must not stay in the history either.
   history.replaceState(null, '', '/#/needs')
   try {
     await source.enter(ticket)
@@ -68,7 +68,7 @@ async function begin() {
   setInterval(() => {
     if (document.hidden) return
     model.touch()
-    // A word that was given elsewhere on this machine changes nothing of a session.
+    // Consent given elsewhere on this machine changes nothing of a session.
     if (model.unconsented.size) readConsents()
   }, 5000)
   setInterval(saySeen, 45_000)
@@ -77,11 +77,11 @@ async function begin() {
   for (const kind of ['focusin', 'focusout']) addEventListener(kind, typing)
   for (const kind of ['dragover', 'drop']) addEventListener(kind, dragged)
   document.querySelector('.skip').addEventListener('click', (event) => {
-    // The address is the view's.
+    // The address belongs to the view.
     event.preventDefault()
     main.focus()
   })
-  // What another tab of this browser did.
+  // An action in another tab of this browser.
   addEventListener('storage', ({ key, newValue }) => {
     if (key === KEY && newValue) {
       source.takeKey(newValue)
@@ -91,7 +91,7 @@ async function begin() {
     }
   })
   rove(document.getElementById('sessions'), 'li')
-  // What sticks below the header of a narrow window has to know how high that is: its words may take two lines.
+  // Elements that stick below the header of a narrow window need its height: its text may take two lines.
   const header = document.querySelector('header')
   new ResizeObserver(() => {
     const isAbove = getComputedStyle(header).display === 'block'
@@ -100,19 +100,19 @@ async function begin() {
   go()
 }
 
-/** Nothing is pushed to a device that somebody looks at; only what was touched a moment ago is proof. */
+/** Nothing is pushed to a device that its user looks at; only a recent touch proves that. */
 function saySeen() {
   if (!document.hidden && model.link === 'live' && Date.now() - (saySeen.at ?? 0) < 60_000) source.act('visible').catch(() => {})
 }
 
-/** How long after a change it is asked which threads are shown, and how long until it is asked again, in milliseconds. */
+/** The delay after a change before the shown threads are requested, and the delay before they are requested again, in milliseconds. */
 const LIFTED_AFTER = 200
 const LIFTED_AGAIN_AFTER = 3000
-/** How long a change may take to the server before it is asked where it is, and how often that is asked, in milliseconds. */
+/** How long a change may take to the server before its state is requested, and the interval of those requests, in milliseconds. */
 const UNSENT_AFTER = 300
 const UNSENT_PERIOD = 1000
 
-/** Asks a moment later which messages the server does not have, once for all that changes meanwhile: mostly it has them by then. */
+/** Asks a moment later which messages the server does not have, once for all changes in between: usually it has them by then. */
 function readUnsentSoon() {
   if (!model.sync?.outgoing || !model.sync.server) return
   const wait = Math.max(UNSENT_AFTER, (readUnsent.at ?? -Infinity) + UNSENT_PERIOD - performance.now())
@@ -122,7 +122,7 @@ function readUnsentSoon() {
   }, wait)
 }
 
-/** Asks which messages the server does not have, for a view that shows where they are. */
+/** Asks which messages the server does not have, for a view that shows that. */
 async function readUnsent() {
   if (!model.sync?.outgoing || !model.sync.server || document.hidden || !view?.showsDelivery) return
   if (readUnsent.busy) return readUnsentSoon()
@@ -135,7 +135,7 @@ async function readUnsent() {
   }
 }
 
-/** Asks which sessions wait for leave to run here, once for all that changes meanwhile. */
+/** Asks which sessions wait for consent to run here, once for all changes in between. */
 async function readConsents() {
   if (readConsents.busy || model.link !== 'live') return
   Object.assign(readConsents, { busy: true })
@@ -146,7 +146,7 @@ async function readConsents() {
   if (model.consentsStale) readConsents()
 }
 
-/** Asks a moment later which locked threads are shown all the same, once for all that changes meanwhile. */
+/** Asks a moment later which locked threads are shown anyway, once for all changes in between. */
 function readLiftedSoon() {
   if (!model.threads.some(({ locked }) => locked)) return
   const wait = Math.max(LIFTED_AFTER, (readLiftedSoon.at ?? -LIFTED_AGAIN_AFTER) + LIFTED_AGAIN_AFTER - performance.now())
@@ -167,7 +167,7 @@ function takeConsents({ unconsented, queues }) {
   model.takeConsents(unconsented)
 }
 
-/** The daemon answers again: what had no answer is done now, and what could not be read is read. */
+/** The daemon answers again: repeats unanswered actions, and reads what could not be read. */
 function isBack() {
   repeatAll()
   view?.back?.()
@@ -175,7 +175,7 @@ function isBack() {
 
 async function linkChanged(link, error) {
   if (link === 'locked') return lock(model.lockWords ? { message: model.lockWords } : error)
-  // What is hidden stays so until the daemon itself answers.
+  // Hidden content stays hidden until the daemon itself answers.
   if (link === 'down' && model.link === 'locked') return
   model.link = link
   model.isStranger = error instanceof Stranger
@@ -191,10 +191,10 @@ async function linkChanged(link, error) {
     takeConsents(status.value)
     readUnsent()
     deliverAll()
-    // Where all is told anew, that is waited for.
+    // If everything is sent again, the page waits for that.
     if (model.ready) isBack()
   }
-  // Of what an event told meanwhile, the event counts.
+  // If an event reported the same in the meantime, the event counts.
   const isOld = ({ session }) => model.activities.get(session) !== before.activities.get(session)
   if (activity.status === 'fulfilled') for (const each of activity.value.activities) if (!isOld(each)) model.activities.set(each.session, each)
   if (settings.status === 'fulfilled' && model.settings?.queueEnabled === before.queueEnabled) model.settings = { ...model.settings, queueEnabled: settings.value.value }
@@ -221,7 +221,7 @@ async function go() {
   update()
 }
 
-/** A name as an address has it; as it stands where nobody encoded it. */
+/** A name as an address has it; unchanged if it is not encoded. */
 function decoded(part) {
   try {
     return part && decodeURIComponent(part)
@@ -244,7 +244,7 @@ customElements.define('sessions-view', class extends HTMLElement {
   }
 })
 
-/** How long a first answer may take before somebody is told, in milliseconds: a line may be slow. */
+/** How long a first answer may take before the user is informed, in milliseconds: a line may be slow. */
 const SLOW = 8000
 
 function update() {
@@ -261,7 +261,7 @@ function update() {
   if (!banner.hidden && banner.words !== words) {
     banner.words = words
     banner.className = model.link
-    // Nothing else is there to be read then.
+    // Then there is nothing else to read.
     banner.setAttribute('role', locked ? 'main' : 'alert')
     if (locked) say(words)
     banner.replaceChildren(locked
@@ -272,13 +272,13 @@ function update() {
   if (banner.hidden) banner.words = null
   show(main, !locked)
   if (locked && view) {
-    // What stood there is nothing for whoever looks now.
+    // The earlier content is not for the current user.
     view = null
     main.replaceChildren()
     document.title = 'Cospool'
   }
   if (focused && banner.hidden) main.focus({ preventScroll: true })
-  // Where nobody answers meanwhile, what is typed is to be seen.
+  // If there is no answer, typed text stays visible.
   if (model.renewing && model.link === 'live') return
   const needs = model.needs()
   tellNeeds(needs)
@@ -300,7 +300,7 @@ function linkWords() {
   return { down: 'Cospool does not answer', connecting: 'connecting …' }[model.link] ?? ''
 }
 
-/** Where a session stands, in the order in which it needs its person: `{kind, words}`. */
+/** The state of a session, in the order in which it needs its user: `{kind, words}`. */
 function standing(session) {
   const task = model.tasks.get(session.id)
   if (task?.request || task?.question || model.unconsented.has(session.id)) return { kind: 'ask', words: 'asks you' }
@@ -320,7 +320,7 @@ function fillSessions(list) {
   const rank = (session) => KINDS.indexOf(session.stands.kind) * 2 + (session.waiting ? 0 : 1)
   const sessions = [...model.sessions.values()].map((session) => ({ ...session, stands: standing(session) }))
     .sort((left, right) => rank(left) - rank(right) || name(left).localeCompare(name(right)))
-  // Nothing changes places under a finger.
+  // Nothing moves under a finger.
   if (list.order && list.matches(':hover, :focus-within')) {
     const place = ({ id }) => list.order.get(id) ?? list.order.size
     sessions.sort((left, right) => place(left) - place(right))
@@ -334,7 +334,7 @@ function fillSessions(list) {
       const { kind, words } = session.stands
       dot.className = `dot ${kind}`
       text(label, name(session))
-      // What runs and what waits, the dot and the count say.
+      // The dot and the count show what runs and what waits.
       const isShown = ['fail', 'off'].includes(kind)
       show(state, isShown)
       text(state, words)
@@ -347,14 +347,14 @@ function fillSessions(list) {
   })
 }
 
-/** The composer makes room for what is typed elsewhere. A class: `:has()` would have each row looked at for each event. */
+/** The composer makes room for other editors. A class: `:has()` would examine each row for each event. */
 function typing() {
-  // Of an editor as long as it is open: with the focus its buttons would move between the press and its end.
+  // For an open editor, as long as it is open: otherwise its buttons would move between press and release.
   const types = document.querySelector('.editor') !== null || document.activeElement?.matches('request-card textarea') === true
   document.body.classList.toggle('typing', types)
 }
 
-/** Files that are dragged here; one that is let go where nothing takes it must not take the page's place. */
+/** Files that are dragged here; a file that is dropped elsewhere must not replace the page. */
 function dragged(event) {
   if (!event.dataTransfer.types.includes('Files')) return
   event.preventDefault()
@@ -367,7 +367,7 @@ function keys(event) {
     event.preventDefault()
     return openPalette()
   }
-  // What is open in front of the page has its own keys.
+  // A panel in front of the page has its own keys.
   if (document.querySelector('dialog[open]')) return
   const types = (event.key.length === 1 || event.key === 'Enter') && !event.ctrlKey && !event.metaKey
   if (event.target.closest?.('input, textarea, select, [contenteditable]')) {
@@ -375,7 +375,7 @@ function keys(event) {
     return
   }
   if (event.altKey) return
-  // The field under somebody's fingers may go, with what it answers: what is still typed decides nothing.
+  // The field in use may disappear with its request: further typing decides nothing.
   if (types && Date.now() - keys.typedAt < STILL_TYPING) {
     keys.typedAt = Date.now()
     return event.preventDefault()
@@ -389,7 +389,7 @@ function keys(event) {
 }
 
 keys.typedAt = 0
-/** How long keys belong to a text after the last one of it, in milliseconds. */
+/** How long keys still belong to a text after the last key press in it, in milliseconds. */
 const STILL_TYPING = 2000
 
 begin()

@@ -1,4 +1,4 @@
-// Markdown as agents write it. Nodes only: a text never becomes markup, and what is not understood stays as it is.
+// Markdown as agents write it. Only nodes: a text never becomes markup, and unknown syntax stays unchanged.
 
 import { diffView } from './diff.js'
 import { h } from './dom.js'
@@ -13,13 +13,13 @@ export function markdown(text) {
   return h('div.md', {}, blocks(text.replaceAll('\r\n', '\n').split('\n')))
 }
 
-/** What a log hardly has: a fence, a heading below the first level, bold letters, or a table. */
+/** Signs of Markdown that logs rarely have: a fence, a heading below the first level, bold text, or a table. */
 const SIGNS = /^ {0,3}(?:```|~~~|#{2,6} )|\*\*[^\s*][^*\n]*\*\*|^\s*\|.*\|\s*\n\s*\|[\s|:-]+\|\s*$/m
 
-/** Whether a text was written as Markdown, as far as that can be seen; what a terminal coloured was not. */
+/** Whether a text is probably Markdown; text that a terminal coloured is not. */
 export const isMarkdown = (text) => SIGNS.test(text) && !text.includes('\u001b')
 
-/** The last lines of a text, and those before them that are in the same piece of code. */
+/** The last lines of a text, and those before them in the same block of code. */
 export function lastLines(lines, count) {
   const start = Math.max(0, lines.length - count)
   const fences = lines.flatMap((line, at) => (FENCE.test(line) && at < start ? [at] : []))
@@ -29,7 +29,7 @@ export function lastLines(lines, count) {
 function blocks(lines) {
   const nodes = []
   let at = 0
-  /** Takes lines as long as they belong to the block. */
+  /** Reads lines as long as they belong to the block. */
   const take = (isPart) => {
     const begin = at
     while (at < lines.length && isPart(lines[at])) at += 1
@@ -49,7 +49,7 @@ function blocks(lines) {
       nodes.push(h('hr'))
     } else if (/^ {0,3}#{1,6} /.test(line)) {
       at += 1
-      // No heading: those of the page would be out of order.
+      // Not a heading: it would break the order of the page's headings.
       nodes.push(h('p.heading', { dir: 'auto' }, inline(line.replace(/^ *#+ +/, '').replace(/ +#+ *$/, ''))))
     } else if (/^ {0,3}>/.test(line)) {
       nodes.push(h('blockquote', {}, blocks(take((each) => /^ {0,3}>/.test(each)).map((each) => each.replace(/^ *> ?/, '')))))

@@ -1,13 +1,13 @@
-// A mirror of the workspace, kept up to date by events, and what this page did that is not settled yet.
+// A mirror of the workspace, kept up to date by events, and actions of this page that are not settled yet.
 
 import { quotedOperand, time } from './dom.js'
 import { kept, keptText, parsed, storedFiles } from './storage.js'
 
 const SENDING = 'cospool.sending.'
 
-/** The states in which a message stands in front of its queue until a person decides. */
+/** The states in which a message stays first in its queue until a user decides. */
 export const STUCK = ['failed', 'interrupted', 'unknown']
-/** Whether a message waits for a person's decision. */
+/** Whether a message waits for a user's decision. */
 export const isStuck = ({ status, merged }) => merged || STUCK.includes(status)
 
 export class Model extends EventTarget {
@@ -20,35 +20,35 @@ export class Model extends EventTarget {
   daemon = null
   settings = null
   undo = null
-  /** Whether the state is whole. */
+  /** Whether the state is complete. */
   ready = false
-  /** Whether it was whole and is read anew; what is shown stays until it is whole again. */
+  /** Whether it was complete and is read again; the shown state stays until it is complete again. */
   renewing = false
   /** `connecting`, `live`, `down` or `locked`. */
   link = 'connecting'
   /** Whether another program answers in the daemon's place while it is `down`. */
   isStranger = false
-  /** What this page says of a message besides: `{state, words}` by its id. */
+  /** What else this page shows for a message: `{state, words}` by its id. */
   notes = new Map()
-  /** Messages that were typed here and not taken by the daemon yet, by their ids. */
+  /** Messages that were typed here and that the daemon does not have yet, by their ids. */
   sending = new Map()
-  /** Moves that are on their way, by session: which message, `before` or `after` which. */
+  /** Moves in transit, by session: the message, and the one `before` or `after` which it goes. */
   moves = new Map()
-  /** Messages that the server is not known to have: `{delivery, error}` by their ids. */
+  /** Messages that the server may not have: `{delivery, error}` by their ids. */
   unsent = new Map()
-  /** Requests that were decided a moment ago: what was asked, and how it ended. */
+  /** Requests that were just decided: their content, and how they ended. */
   decided = new Map()
-  /** Requests that are put off in this browser: until when. */
+  /** Requests that are snoozed in this browser, and until when. */
   later = new Map(Object.entries(parsed(localStorage.getItem('cospool.later')) ?? {}))
-  /** Sessions that another device gave this one, and that nobody here let run yet. */
+  /** Sessions that another device assigned to this one, without consent here yet. */
   unconsented = new Set()
-  /** Sessions that run here and have no agent here. */
+  /** Sessions that run here but have no agent here. */
   agentless = new Set()
-  /** Whether that may not be so any more. */
+  /** Whether that may be outdated. */
   consentsStale = true
-  /** Locked threads that are shown because no agent can be at work in them. */
+  /** Locked threads that are shown because no agent can work on them. */
   lifted = new Set()
-  /** Whether others may be. */
+  /** Whether there may be others. */
   liftedStale = true
   /** How often something happened after which a message may wait for others no longer, which no event of its own tells. */
   needsAge = 0
@@ -56,7 +56,7 @@ export class Model extends EventTarget {
   #places = new Map()
   #scheduled = false
 
-  /** Forgets what it shows of the workspace; what was typed here and not sent stays. */
+  /** Forgets what it shows of the workspace; typed and unsent text stays. */
   clear() {
     for (const each of [this.sessions, this.queues, this.tasks, this.activities, this.moves, this.unsent, this.unconsented]) each.clear()
     for (const id of [...this.decided.keys()]) this.decided.delete(id)
@@ -64,7 +64,7 @@ export class Model extends EventTarget {
     Object.assign(this, { threads: [], sync: null, daemon: null, settings: null, undo: null, ready: false, renewing: false, consentsStale: true, lifted: new Set(), liftedStale: true })
   }
 
-  /** Tells the views, once for all that happened in a frame. */
+  /** Notifies the views, once for all changes in a frame. */
   touch() {
     if (this.#scheduled) return
     this.#scheduled = true
@@ -72,7 +72,7 @@ export class Model extends EventTarget {
       this.#scheduled = false
       this.dispatchEvent(new Event('change'))
     }
-    // No frame comes while nobody looks, and the title still counts.
+    // A hidden page gets no frames, but its title still counts.
     if (document.hidden) setTimeout(tell, 0)
     else requestAnimationFrame(tell)
   }
@@ -91,7 +91,7 @@ export class Model extends EventTarget {
       present: () => Object.assign(this, { ready: true, renewing: false }),
       session: () => {
         if (this.sessions.get(data.id)?.host !== (data.host ?? null)) this.consentsStale = true
-        // Its place in the thread queue is told by the steps of `threads` alone.
+        // Only the steps of `threads` report its place in the thread queue.
         this.sessions.set(data.id, { ...data, host: data.host ?? null })
       },
       sessionDeleted: () => {
@@ -103,7 +103,7 @@ export class Model extends EventTarget {
         for (const step of data.changes) apply(queue, step)
         this.queues.set(data.session, queue)
         for (const { item } of data.changes) if (item) this.settle(item.id)
-        // Until it stands there: what happens to others meanwhile does not put it back.
+        // Until it is there: other changes in the meantime do not move it back.
         const shown = moved(queue, this.moves.get(data.session))
         if (shown.every((each, index) => each === queue[index])) this.moves.delete(data.session)
       },
@@ -128,35 +128,35 @@ export class Model extends EventTarget {
     this.touch()
   }
 
-  /** The daemon has it, or is not to have it. */
+  /** The daemon has it, or must not get it. */
   settle(id) {
     if (!this.#forgetSending(id)) return
     localStorage.removeItem(SENDING + id)
     storedFiles.put(SENDING + id, [])
   }
 
-  /** Another tab of this browser has done with what stood under this key. */
+  /** Another tab of this browser has finished with what this key holds. */
   sentElsewhere(key) {
     if (key.startsWith(SENDING) && this.#forgetSending(key.slice(SENDING.length))) this.touch()
   }
 
-  /** What kept it from being sent is over, too. */
+  /** The obstacle to sending it is gone, too. */
   #forgetSending(id) {
     if (!this.sending.delete(id)) return false
     if (this.notes.get(id)?.state === 'error') this.notes.delete(id)
     return true
   }
 
-  /** Each by itself: other tabs of this browser keep their own. */
+  /** Each separately: other tabs of this browser keep their own. */
   async keepSending(id) {
     const { attachments, ...message } = this.sending.get(id)
-    // The files first: without them it is not to be sent.
+    // The files first: it must not be sent without them.
     if (attachments) await storedFiles.put(SENDING + id, attachments)
     if (!this.sending.has(id)) return storedFiles.put(SENDING + id, [])
     kept(SENDING + id, JSON.stringify({ ...message, hasFiles: Boolean(attachments) }))
   }
 
-  /** Takes back what was not sent before a page of this browser was closed. */
+  /** Restores what was not sent before a page of this browser was closed. */
   async restoreSending() {
     for (const key of Object.keys(localStorage).filter((each) => each.startsWith(SENDING))) {
       const stored = localStorage.getItem(key)
@@ -193,7 +193,7 @@ export class Model extends EventTarget {
     }
   }
 
-  /** The same of an answer. An event that came after `before` may be the newer one; where it is not, another follows. */
+  /** The same for an answer. An event that came after `before` may be newer; if it is not, another follows. */
   takeStatus({ sync }, before) { this.takeSync(this.sync === before ? sync : this.sync) }
 
   #takeTask(task) {
@@ -227,20 +227,20 @@ export class Model extends EventTarget {
   }
 
   /**
-   * Shows how a request ended, in its place: until its person has left the list, and where it `stays`,
-   * until somebody has read it.
+   * Shows how a request ended, in its place: until its user has left the list, and if it `stays`,
+   * until a user has read it.
    */
   decide(id, decision) {
     this.decided.set(id, { ...this.decided.get(id), stays: false, gone: false, at: performance.now(), ...decision })
     this.touch()
   }
 
-  /** A request that went without a word of how. */
+  /** A request that ended without a reason. */
   #gone(asked, words) {
     if (!this.decided.has(asked.id)) this.decide(asked.id, { session: asked.session, asked, words, gone: true })
   }
 
-  /** Another device gave these sessions to this one. */
+  /** Another device assigned these sessions to this one. */
   takeConsents(unconsented) {
     const before = [...this.unconsented]
     this.unconsented = new Set(unconsented)
@@ -257,7 +257,7 @@ export class Model extends EventTarget {
     this.touch()
   }
 
-  /** Forgets what was decided and read: called where nobody is at the list, or somebody says so. */
+  /** Forgets what was decided and read: called when no user is at the list, or on request. */
   forgetRead(leastAge = 0) {
     const before = this.decided.size
     const end = performance.now() - leastAge
@@ -265,7 +265,7 @@ export class Model extends EventTarget {
     if (this.decided.size !== before) this.touch()
   }
 
-  /** Puts a request off in this browser; without minutes it is shown again. */
+  /** Snoozes a request in this browser; without minutes, it is shown again. */
   putOff(id, minutes) {
     minutes ? this.later.set(id, Date.now() + minutes * 60_000) : this.later.delete(id)
     kept('cospool.later', JSON.stringify(Object.fromEntries([...this.later].filter(([, end]) => end > Date.now()))))
@@ -278,7 +278,7 @@ export class Model extends EventTarget {
     this.putOff(id)
   }
 
-  // What views ask.
+  // Queries of views.
 
   deviceName(id) {
     if (!id) return null
@@ -286,12 +286,12 @@ export class Model extends EventTarget {
     return this.sync?.devices.find((device) => device.id === id)?.name ?? id.slice(0, 8)
   }
 
-  /** The rows of a session: what the daemon has, and behind it what is still on its way there. */
+  /** The rows of a session: those that the daemon has, and then those in transit. */
   rows(session) {
     const queue = moved(this.queues.get(session) ?? [], this.moves.get(session))
     const known = new Set(queue.map((message) => message.id))
     const unsent = [...this.sending].filter(([id, each]) => each.session === session && !known.has(id))
-    // Of its files only the names are shown: nothing of them can be fetched yet.
+    // Only the names of its files are shown: they cannot be fetched yet.
     return [...queue, ...unsent.map(([id, { attachments, ...each }]) => ({ id, status: 'sending', content: each.text, ...each }))]
   }
 
@@ -303,7 +303,7 @@ export class Model extends EventTarget {
     return null
   }
 
-  /** Why nothing of a session's queue starts, where nobody would see that: `{words, mayRunHere, isAway}`. */
+  /** Why no message of a session starts, if that is not visible otherwise: `{words, mayRunHere, isAway}`. */
   obstacle(id) {
     const session = this.sessions.get(id)
     if (!session || !this.sync || session.paused || this.running(id) || this.activities.get(id)?.currentError) return null
@@ -319,13 +319,13 @@ export class Model extends EventTarget {
     return { words: `${host.name} is offline${since}. The queue continues when it is back.`, mayRunHere: true, isAway: true }
   }
 
-  /** The thread queue as it is shown: none where it is off. */
+  /** The thread queue as it is shown: none if it is off. */
   get shownThreads() {
     if (this.settings?.queueEnabled === false) return []
     return this.threads.map((thread) => (thread.locked && this.lifted.has(thread.session) ? { ...thread, locked: false } : thread))
   }
 
-  /** Whether a message waits for a person, in a session that does not run merged texts by itself. */
+  /** Whether a message waits for a user, in a session that does not run merged texts by itself. */
   #waits(session, message) {
     return STUCK.includes(message.status) || (message.merged && this.sessions.get(session)?.onMerge !== 'run')
   }
@@ -334,10 +334,10 @@ export class Model extends EventTarget {
     return (this.queues.get(session) ?? []).find((message) => message.status === 'running')
   }
 
-  /** What a session's agent asks, and what was decided on a moment ago. */
+  /** The requests of a session's agent, and those that were just decided. */
   asked(session) { return this.withDecided(this.#asks(session), session) }
 
-  /** The same of what is open; where a session waits for leave to run here, that alone. */
+  /** The same for open requests; if a session waits for consent to run here, only that. */
   #asks(session) {
     return this.unconsented.has(session) ? [this.#consent(session)] : asks(this.tasks.get(session))
   }
@@ -348,18 +348,18 @@ export class Model extends EventTarget {
     return { id: `consent.${session}`, session, consent: true, at: Date.parse(next?.createdAt) || undefined, question: { question: `May ${name} run on this device?` } }
   }
 
-  /** Requests that are open, among those that were decided on: each where it was, and what is new behind them. */
+  /** Open requests among the decided ones: each in its place, and new ones behind them. */
   withDecided(open, session) {
     const over = [...this.decided].filter(([id, each]) => each.asked && (!session || each.session === session)
       && !open.some((request) => request.id === id)).map(([id, each]) => ({ ...each.asked, id, over: true }))
     const all = [...open, ...over]
-    // One that was put off is back.
+    // A snoozed request is back.
     for (const { id } of open) if (this.decided.get(id)?.later) this.decided.delete(id)
     for (const { id } of all) if (!this.#places.has(id)) this.#places.set(id, this.#places.size)
     return all.sort((left, right) => this.#places.get(left.id) - this.#places.get(right.id))
   }
 
-  /** What waits for this person, the oldest request first. */
+  /** What waits for this user, the oldest request first. */
   needs() {
     const now = Date.now()
     const requests = [...this.tasks.values()].filter((task) => !this.unconsented.has(task.session))
@@ -375,25 +375,25 @@ export class Model extends EventTarget {
     const ready = threads.filter((thread) => !thread.locked)
     return {
       requests: open, putOff, stuck, ready, locked: threads.filter((thread) => thread.locked),
-      // Of sessions: one that needs its person for two reasons is one.
+      // Sessions are counted: one with two reasons counts once.
       count: new Set([...open, ...stuck, ...ready].map(({ session }) => session)).size,
     }
   }
 
-  /** What was saved or left is shown so at once, where no event of the message came meanwhile. */
+  /** A saved or discarded edit shows at once, unless an event of the message came in the meantime. */
   takeSaved(session, before, change) {
     const queue = this.queues.get(session) ?? []
     const at = queue.indexOf(before)
     if (at >= 0) this.queues.set(session, queue.with(at, { ...before, ...change }))
   }
 
-  /** Where a change that was made here is by now. */
+  /** The present location of a change that was made here. */
   async place(id, source) {
     if (!this.sync?.server) return
     const before = this.sync
     const status = await source.list('status').catch(() => null)
     if (!status) return
-    // What is said of it meanwhile counts for more.
+    // Other information about it takes precedence.
     if (!this.notes.has(id)) this.notes.set(id, { state: 'here', words: 'on this device, not on the server yet' })
     this.takeStatus(status, before)
     this.touch()
@@ -417,7 +417,7 @@ function moved(queue, move) {
   return anchor < 0 ? queue : others.toSpliced(anchor + (move.after ? 1 : 0), 0, message)
 }
 
-/** A task with its times as numbers; 0 of one that its host never told. */
+/** A task with its times as numbers; 0 if its host never reported one. */
 const timed = (task) => ({ ...task, startTime: Date.parse(task.startTime) || 0, lastUpdateTime: Date.parse(task.lastUpdateTime) || 0 })
 
 /** One step from an old list to a new one. */
@@ -429,7 +429,7 @@ function apply(list, step) {
   else if (step.change === 'update') list[step.at] = step.item.needs ? { ...step.item, waitsFor: list[step.at].waitsFor } : step.item
 }
 
-/** All that a task waits for and that can be answered, in the order it was asked, each with its place among all. */
+/** Everything that a task waits for and that can be answered, in order, each with its position. */
 export function asks(task) {
   const first = task?.request || task?.question ? [{ request: task.request, question: task.question }] : []
   const all = first.concat(first.length ? task.alsoAwaits ?? [] : [])

@@ -1,16 +1,16 @@
-// What comes: the queue. Rows are moved by their grips, with a pointer or by keys, and several at once.
+// The future: the queue. Rows are moved by their grips, with a pointer or by keys, and several at once.
 
 import { model, offerUndo, perform } from './app.js'
 import { counted, h, reconcile, show, text } from './dom.js'
 import { moveTo } from './row.js'
 
-/** How far a pointer goes before it drags, and how near to an edge it scrolls, in pixels. */
+/** The distance at which a pointer starts to drag, and the distance to an edge at which it scrolls, in pixels. */
 const SLACK = 4
 const EDGE = 56
 
 class Next extends HTMLElement {
   #session; #drag = null; #rows = []
-  /** Those that are chosen, while somebody chooses. */
+  /** The selected rows, while the user selects. */
   #chosen = null
 
   open(session) {
@@ -32,7 +32,7 @@ class Next extends HTMLElement {
     })
   }
 
-  /** `place` says of a row where it stands. */
+  /** `place` says of a row where it is. */
   update(rows, place) {
     this.#rows = rows
     text(this.count, rows.length ? `Next · ${rows.length}` : 'Next')
@@ -70,7 +70,7 @@ class Next extends HTMLElement {
     for (const each of this.together) each.disabled = count === 0
   }
 
-  /** Those that are chosen, in the order in which they stand. */
+  /** The selected rows, in their order. */
   get #ids() { return this.#rows.map(({ id }) => id).filter((id) => this.#chosen.has(id)) }
 
   async #moveAll(where) {
@@ -122,12 +122,12 @@ class Next extends HTMLElement {
     }, { signal: end.signal, capture: true })
   }
 
-  /** Beside the conversation the list scrolls by itself. */
+  /** Beside the conversation, the list scrolls by itself. */
   get #scroller() { return this.scrollHeight > this.clientHeight + 1 && getComputedStyle(this).overflowY === 'auto' ? this : document.scrollingElement }
 
   get #scrolled() { return this.#scroller.scrollTop }
 
-  /** Where it would come to stand: beside which row, and whether below it. */
+  /** The place where it would land: beside which row, and whether below it. */
   #target({ row, y }) {
     let found = null
     for (const each of this.list.children) {
@@ -141,7 +141,7 @@ class Next extends HTMLElement {
   #show() {
     const { row, from, y } = this.#drag
     row.classList.add('dragged')
-    // Within the list: what sticks out of it would make it longer, and scroll on for ever.
+    // Within the list: a part outside would make the list longer, and scroll forever.
     const [least, most] = [this.list.offsetTop - row.offsetTop, this.list.offsetTop + this.list.offsetHeight - row.offsetTop - row.offsetHeight]
     row.style.translate = `0 ${Math.max(least, Math.min(most, y + this.#scrolled - from))}px`
     this.#mark(this.#target(this.#drag))
@@ -153,7 +153,7 @@ class Next extends HTMLElement {
     target?.row.classList.toggle('below', target.isBelow)
   }
 
-  /** A list that is longer than the window goes along. */
+  /** A list that is longer than the window scrolls along. */
   #scroll() {
     cancelAnimationFrame(this.#drag.frame)
     const box = this.#scroller === this ? this.getBoundingClientRect() : { top: 0, bottom: innerHeight }

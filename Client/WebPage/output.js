@@ -1,4 +1,4 @@
-// What an agent writes: read, and shown while it grows, with its colours.
+// The output of an agent: read, and shown with its colours while it grows.
 
 import { Screen } from './ansi.js'
 import { model, source } from './app.js'
@@ -15,7 +15,7 @@ export async function outputOf(id) {
   return { text: output ? (output.truncated ? '… the beginning is not kept\n' : '') + output.text : null, there: outputDevice, message }
 }
 
-/** The output of one message. It follows what is written until its person scrolls up. */
+/** The output of one message. It follows new text until its user scrolls up. */
 export class LiveOutput {
   #session; #id = null; #timer; #screen; #isOwn = false; #written = ''
 
@@ -32,17 +32,17 @@ export class LiveOutput {
   /** The message whose output is shown, or was closed. */
   get id() { return this.#id }
 
-  /** What its agent wrote, as far as it was read. */
+  /** The output of its agent, as far as it was read. */
   get text() { return this.#written }
 
-  /** Shows the output of what runs, unless a person closed it, and hides it when that has ended. */
+  /** Shows the output of the running message, unless a user closed it, and hides it after the end. */
   update(running) {
     if (running && running.id !== this.#id) this.show(running.id, false)
     else if (!running && this.#id && !this.#isOwn) this.show(null)
     else if (this.#isOwn && !model.message(this.#id)) this.show(null)
   }
 
-  /** `isOwn`: a person asked for it, so it stays until the message leaves the queue. */
+  /** `isOwn`: a user asked for it, so it stays until the message leaves the queue. */
   show(id, isOwn = true) {
     this.stop()
     this.#id = id ?? model.running(this.#session)?.id ?? null
@@ -64,7 +64,7 @@ export class LiveOutput {
     show(this.follow, runs)
     try {
       const { text: written, there } = await outputOf(id)
-      // Another one is shown by now.
+      // Another output is shown by now.
       if (id !== this.#id) return
       this.#written = written ?? ''
       if (written == null) {

@@ -1,4 +1,4 @@
-// What an agent asks: permission for something, or an answer.
+// A request of an agent: for permission, or for an answer.
 
 import { drafts, failed, firstLine, model, nameOf, perform, source } from './app.js'
 import { Unreachable } from './source.js'
@@ -11,29 +11,29 @@ import { keptText } from './storage.js'
 const DRAFT = 'answer.'
 /** How long Snooze hides a request, in minutes. */
 const SNOOZE = 15
-/** How many lines of the agent's output stand beside a request. */
+/** How many lines of the agent's output are shown beside a request. */
 const OUTPUT_LINES = 3
-/** What was typed for a request and not sent: `{text, asked}`. */
+/** Text that was typed for a request and not sent: `{text, asked}`. */
 const typed = (id) => keptText(drafts.get(DRAFT + id))
 
-/** Words for a request that is over by now, also from before a reload, are shown until somebody has read them. */
+/** The text for a request that has ended, even before a reload, is shown until a user has read it. */
 export function tellUnsaid() {
   const open = new Set([...model.tasks.values()].flatMap(asks).map(({ id }) => id))
-  // Its task may have been without it for a moment.
+  // Its task may have lacked it for a moment.
   for (const [id, { unsaid }] of model.decided) if (unsaid && open.has(id)) model.forgetDecision(id)
   for (const id of drafts.names(DRAFT)) {
     const { text: words, asked } = typed(id)
     const decision = model.decided.get(id)
     if (open.has(id) || !words.trim() || decision?.own || decision?.stays) continue
-    // They are on their way.
+    // They are in transit.
     if (model.notes.get(id)?.state === 'busy') continue
-    // Without what was asked no card can be shown.
+    // Without the request, no card can be shown.
     if (!(asked?.request ?? asked?.question)) continue
-    model.decide(id, { session: asked.session, asked, unsaid: true, words: `${decision?.words ?? 'It is over'}. Your words: “${words.trim()}”`, stays: true })
+    model.decide(id, { session: asked.session, asked, unsaid: true, words: `${decision?.words ?? 'It has ended'}. Your words: “${words.trim()}”`, stays: true })
   }
 }
 
-/** Sends what was decided on. Without an answer that is said, and it is sent again when the daemon is back. */
+/** Sends a decision. If there is no answer, it shows that, and sends the decision again when the daemon is back. */
 async function decide(asked, verdict, remark, digest) {
   const { id, session } = asked
   const over = (told, more) => {
@@ -56,7 +56,7 @@ async function decide(asked, verdict, remark, digest) {
       model.notes.set(id, { state: 'error', words, repeats: true, again: () => isOpen(asked) && decide(asked, verdict, remark, digest) })
       return say(words)
     }
-    // It is still open: this device does not have all of it, or it asks for something else by now.
+    // It is still open: this device does not have all of it, or its content has changed.
     const staysOpen = ['notShown', 'requestIncomplete'].includes(error.code)
     error.status === 409 && !staysOpen ? over(error.message) : failed(error, id)
     tellUnsaid()
@@ -67,14 +67,14 @@ function isOpen({ id, session }) { return asks(model.tasks.get(session)).some((e
 
 class RequestCard extends HTMLElement {
   #id; #session; #asked
-  /** The request as all of it is shown here: what a yes allows. None while some of it is missing. */
+  /** The whole request as it is shown here: what an approval allows. None while some of it is missing. */
   #shown
 
   connectedCallback() {
     if (this.title_) return
     this.setAttribute('role', 'article')
     this.tabIndex = -1
-    // In the inbox its session stands above it, and its context is not at hand.
+    // In the inbox, its session is above it, and its context is elsewhere.
     this.isListed = Boolean(this.closest('needs-view'))
     this.deed = h('p.deed', { role: 'heading', 'aria-level': this.isListed ? '3' : '2' })
     this.meta = h('p.meta')
@@ -95,10 +95,10 @@ class RequestCard extends HTMLElement {
       h('div.buttons', {}, this.again, this.back, this.read))
   }
 
-  /** What takes no press for a moment after it moved. */
+  /** The parts that ignore presses for a moment after it moved. */
   get pressed() { return [this.buttons] }
 
-  /** Shows one of `asks`, or one that was decided on and is over. */
+  /** Shows one of `asks`, or a decided one that has ended. */
   update(asked) {
     const { id, session, request, question, place, count } = asked
     const isNew = id !== this.#id || request?.digest !== this.#asked?.request?.digest
@@ -137,7 +137,7 @@ class RequestCard extends HTMLElement {
     // By the clock of the device that asks: the browser's may be wrong.
     const elsewhere = !over && !asked.consent && expires <= asked.at
     const hadFocus = this.contains(document.activeElement)
-    // It keeps its height: what stands below is not to come under a finger that decided.
+    // It keeps its height: what is below must not move under a finger that decided.
     if (over !== this.classList.contains('over')) this.style.minHeight = over ? `${this.getBoundingClientRect().height}px` : ''
     this.classList.toggle('over', over)
     for (const button of this.buttons.querySelectorAll('button')) {
@@ -147,17 +147,17 @@ class RequestCard extends HTMLElement {
       show(button, !(elsewhere && verdict || unseen))
     }
     this.remark.disabled = over
-    // What was typed stays to be read.
+    // Typed text stays readable.
     this.remark.readOnly = elsewhere
     show(this.remark, !asked.consent && (!elsewhere || this.remark.value !== ''))
     if (hadFocus && document.activeElement.matches(':disabled')) this.focus({ preventScroll: true })
     show(this.read, Boolean(decision?.stays))
     show(this.back, Boolean(decision?.later))
     show(this.again, !over && Boolean(note?.again))
-    const there = elsewhere ? `It is asked on ${device ?? 'another device'}: answer it there.` : ''
+    const there = elsewhere ? `It is open on ${device ?? 'another device'}: answer it there.` : ''
     const told = decision?.words ?? note?.words ?? there
     show(this.outcome, Boolean(told))
-    // That it is on its way is said and takes no room, which would move what stands below.
+    // The state in transit takes no room, which would move what is below.
     this.outcome.className = `note ${decision ? 'done' : note?.state ?? ''}${busy && !over ? ' unseen' : ''}`
     text(this.outcome, told)
   }
@@ -168,7 +168,7 @@ class RequestCard extends HTMLElement {
     show(this.what, nodes.length > 0)
   }
 
-  /** The end of what its agent wrote before it asked. */
+  /** The end of the agent's output before it asked. */
   async #readOutput() {
     const message = model.running(this.#session)?.id
     text(this.outputText, '…')
@@ -181,7 +181,7 @@ class RequestCard extends HTMLElement {
     }
   }
 
-  /** Reads what its register has no room for, again and again until all of it is here. */
+  /** Reads what its register has no room for, repeatedly, until all of it is here. */
   async #complete(id) {
     const task = await source.list(`sessions/${encodeURIComponent(this.#session)}/task`).catch(() => null)
     if (id !== this.#id || !this.isConnected) return
@@ -204,20 +204,20 @@ class RequestCard extends HTMLElement {
       ? [button('Allow', 'allowed', '.main'), button('Deny', 'denied', '.danger')]
       : [...(question.options ?? []).map((option) => button(option, 'answered', '.option', option)),
         button('Answer', 'answered', '.main'), button('Decline and stop the turn', 'cancelled', '')]
-    // An answer stands before the button that sends it.
+    // An answer is before the button that sends it.
     const at = request || consent ? choices.length : choices.length - 2
     choices.splice(at, 0, ...(question?.options?.length ? [h('span.break')] : []), this.remark)
     const types = document.activeElement === this.remark
     this.buttons.replaceChildren(...choices)
     if (types) this.remark.focus({ preventScroll: true })
-    // It is hidden from the list of what needs a person, and from nothing else.
+    // It is hidden only from the list of what needs a user.
     if (this.isListed) this.buttons.append(h('button.later.link', {
       type: 'button', 'aria-label': `Snooze for ${SNOOZE} min`, title: `Hides it in this browser for ${SNOOZE} min; the agent keeps waiting`,
       onclick: () => this.snooze(),
     }, 'Snooze'))
   }
 
-  /** Hides it for a while; it can be taken back. */
+  /** Hides it for a while; it can be shown again. */
   snooze() {
     const [id, session, asked] = [this.#id, this.#session, this.#asked]
     if (model.decided.has(id)) return
@@ -227,7 +227,7 @@ class RequestCard extends HTMLElement {
 
   #keep() {
     const words = this.remark.value
-    // A decision that had no answer was with other words.
+    // A decision without an answer had other words.
     if (model.notes.get(this.#id)?.repeats) model.notes.delete(this.#id)
     drafts.set(DRAFT + this.#id, words && JSON.stringify({ text: words, asked: this.#asked }))
   }
@@ -245,7 +245,7 @@ class RequestCard extends HTMLElement {
     decide(this.#asked, verdict, words, verdict === 'allowed' ? this.#shown?.digest : undefined)
   }
 
-  /** Another device gave the session to this one: only somebody here says that it may run. */
+  /** Another device assigned the session to this one: only a user here can allow it to run. */
   async #settleConsent(verdict) {
     const [id, session, asked] = [this.#id, this.#session, this.#asked]
     const words = verdict === 'allowed' ? 'It runs here' : 'No device is set to run it'

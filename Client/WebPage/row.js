@@ -11,25 +11,25 @@ import { outputOf } from './output.js'
 import { form, panel } from './sheet.js'
 
 /** What is said while an agent is stopped, on whatever device it is at work. */
-const STOP = {
+export const STOP = {
   busy: 'stopping …',
-  done: ({ stopped, device, awaySince }) => !stopped ? 'No agent is at work'
-    : awaySince ? `${device} is away: it stops when it is back` : device ? `Stopping on ${device}` : 'Stopped',
+  done: ({ stopped, message, device, awaySince }) => !stopped ? 'Nothing is stopped: that turn has ended'
+    : `Stopping ${message ? named(message.text) : 'it'}` + (awaySince ? `: ${device} is away, and stops it when it is back` : device ? ` on ${device}` : ''),
 }
 const MENU = ['up', 'down', 'top', 'bottom', 'place', 'urgent', 'normal', 'attach', 'copy', 'output', 'stop', 'takeOver', 'restore', 'resend', 'discard', 'cancel']
-/** Shown only in the states they are for: elsewhere nobody looks for them. */
+/** Shown only in the states that they are for. */
 const ONLY = {
   stop: ['running'], takeOver: ['running'], restore: ['cancelled'], resend: ['sending'], discard: ['sending'], output: ['running'], attach: ['queued'],
   up: ['queued'], down: ['queued'], top: ['queued'], bottom: ['queued'], place: ['queued'],
 }
 
-/** How many lines of what a prompt that failed wrote are shown. */
+/** How many lines of a failed prompt's output are shown. */
 const LAST_LINES = 5
 
 /** A text that is longer than this, or has more lines, is shown in part, and edited in a panel. */
 const LONG = 600
 const TALL = 12
-/** Letters that a line of a row has room for at least, in a narrow list and in a wide one. */
+/** The minimum number of characters that a line of a row holds, in a narrow list and in a wide one. */
 const NARROW = 28
 const WIDE = 60
 
@@ -41,7 +41,7 @@ class QueueRow extends HTMLElement {
     this.setAttribute('role', 'listitem')
     this.handle = h('button.handle', { type: 'button', onkeydown: (event) => this.#keys(event), title: 'Drag it, or press an arrow key' })
     this.content = h('p.content', { dir: 'auto' })
-    // Folded it is as it was written; whole it is as it was meant.
+    // Folded, it is shown as written; whole, it is formatted.
     this.formatted = h('div.formatted', { hidden: true, tabIndex: 0, role: 'group', 'aria-label': 'Whole text' })
     this.meta = h('p.meta')
     this.files = h('ul.files', { hidden: true, 'aria-label': 'Files' })
@@ -80,7 +80,7 @@ class QueueRow extends HTMLElement {
     const before = this.#place
     const where = deliveryWords(message)
     const until = message.status === 'queued' ? waitsUntil(message) : null
-    // A thousand rows are looked at for every event: most of them are as they were.
+    // A thousand rows are examined for every event: most have not changed.
     if (!isNew && note === this.shownNote && held === this.shownHeld && until === this.shownUntil && where === this.shownPlace && before.index === place.index
       && before.first === place.first && before.last === place.last && before.away === place.away
       && this.age === age(message.createdAt)) return
@@ -99,11 +99,11 @@ class QueueRow extends HTMLElement {
     if (isNew && !this.formatted.hidden && this.content.textContent !== message.content) this.formatted.replaceChildren(markdown(message.content))
     text(this.content, message.content)
     const lines = this.closest('.now') ? 4 : 2
-    // To ask each of a thousand rows whether its text is cut would take long.
+    // It would take long to ask each of a thousand rows whether its text is cut.
     const letters = lines === 2 && !matchMedia('(47.5em < width < 68.75em)').matches ? NARROW : WIDE
     show(this.whole, !this.#editor && (message.content.length > letters * lines || message.content.trim().split('\n').length > lines))
     this.#showFailure(message)
-    // The steps of a queue tell no position of those beside which something moved.
+    // The steps of a queue do not report the positions of neighbours of a moved row.
     const position = message.position && !place.named ? place.index + 1 : message.position
     text(this.handle, position ? String(position) : '·')
     this.handle.setAttribute('aria-label', `Move ${name}: position ${position ?? '?'}. Press the arrow keys.`)
@@ -131,7 +131,7 @@ class QueueRow extends HTMLElement {
       show(button, action === 'edit' || (['up', 'down'].includes(action) ? state === 'queued' : action === 'start' ? Boolean(until || waitsForOthers(message)) : isStuck))
       button.classList.toggle('main', isStuck && action === 'retry')
     }
-    // When the buttons beside them have their size: what differs is scrolled to.
+    // After the buttons beside them have their size: scrolls to the differences.
     this.#showVersions(message)
     this.more.setAttribute('aria-label', `More: ${name}`)
     if (this.#menu && isNew) this.#fillMenu()
@@ -142,7 +142,7 @@ class QueueRow extends HTMLElement {
   /** The daemon is back. */
   back() { this.#editor?.back() }
 
-  /** The message while somebody edits it here. */
+  /** The message while a user edits it here. */
   get edited() { return this.#editor ? this.#message : null }
 
   #showWhole(isWhole = this.formatted.hidden) {
@@ -153,7 +153,7 @@ class QueueRow extends HTMLElement {
     text(this.whole, isWhole ? 'Show less' : 'Show all')
   }
 
-  /** What went wrong, and the last that was written: as much as one decides by. */
+  /** The error, and the end of the output: enough to decide by. */
   #showFailure({ id, status, lastError, attempts }) {
     const isShown = STUCK.includes(status) && !this.#place.named
     show(this.failure, isShown)
@@ -163,7 +163,7 @@ class QueueRow extends HTMLElement {
     const fill = (lines = []) => {
       const last = lines.length ? bare(lines.at(-1)).trim() : ''
       const why = lastError ? bare(lastError).trim() : ''
-      // Its last line stands below.
+      // Its last line is below.
       const short = last && why.endsWith(last) ? why.slice(0, -last.length).replace(/[:\s]+$/, '') : why
       const words = WORDS[status]
       this.failure.replaceChildren(h('p.title', {}, `${words[0].toUpperCase()}${words.slice(1)}${short ? `: ${short}` : ''}`),
@@ -175,7 +175,7 @@ class QueueRow extends HTMLElement {
     }, () => {})
   }
 
-  /** While several are chosen: whether this one is; otherwise nothing. */
+  /** While several are selected: whether this one is; otherwise nothing. */
   choose(isChosen) {
     if (isChosen === null && !this.pick) return
     if (!this.pick) {
@@ -201,7 +201,7 @@ class QueueRow extends HTMLElement {
       ...files.map((file) => h('li', {},
         h('button.link', { type: 'button', onclick: () => this.#download(file) }, `${file.name} (${size(file.size)})`),
         message.status === 'queued' && h('button.link', {
-          type: 'button', 'aria-label': `Take ${file.name} away`,
+          type: 'button', 'aria-label': `Remove ${file.name}`,
           onclick: () => perform('detach', { id: message.id, hash: file.hash }, { done: `${file.name} was taken away`, undoable: true }),
         }, '×'))),
     ], this.more)
@@ -221,7 +221,7 @@ class QueueRow extends HTMLElement {
     ], this.more)
   }
 
-  /** The texts that were saved apart, each with a button that takes it, or those that came too late. */
+  /** The texts that were saved independently, each with a button that takes it, or those that came too late. */
   #showVersions(message) {
     const versions = message.editions ?? []
     const late = message.late ?? []
@@ -241,23 +241,23 @@ class QueueRow extends HTMLElement {
       h('p', {}, 'This edit came too late: the agent already had the text above. It was not sent.'),
       ...late.map((version) => h('div.version', {}, author(version), content(version, null))),
     ] : [
-      h('p', {}, 'It was edited in two places, and the texts were merged. What differs is underlined. Choose a text or edit it, and it goes on.'),
+      h('p', {}, 'It was edited in two places, and the texts were merged. The differences are underlined. To let it continue, choose a text or edit it.'),
       h('div.side-by-side', {}, versions.map((version, index) => h('div.version', {},
         author(version), content(version, versions.toSpliced(index, 1)),
         version.text !== undefined && button('Use this', version.text, `Use the version of ${version.device ?? 'a device'}`)))),
       button('Use the merged text'),
     ], this.more)
-    // Where a long text differs is in sight.
+    // The differences of a long text are in sight.
     for (const mark of this.versions.querySelectorAll('mark:first-of-type')) mark.parentElement.scrollTop = mark.offsetTop - 40
   }
 
-  /** Takes one of the texts, or the merged one, if they are still those that were shown. */
+  /** Takes one of the texts, or the merged one, if they have not changed since they were shown. */
   async #take(text, signature) {
     const { id } = this.#message
     try {
       const now = await source.list(`messages/${id}`)
       if (JSON.stringify(now.editions) !== signature) return toast('Its versions changed meanwhile. Look again.')
-      await perform('edit', { id, text: text ?? now.content, base: now.base }, { busy: 'choosing …', done: 'Chosen: it goes on', undoable: true })
+      await perform('edit', { id, text: text ?? now.content, base: now.base }, { busy: 'choosing …', done: 'Chosen: it continues', undoable: true })
     } catch (error) {
       failed(error, id, () => this.#take(text, signature))
     }
@@ -321,10 +321,10 @@ class QueueRow extends HTMLElement {
       copy: () => navigator.clipboard.writeText(message.content).then(() => say('Copied'), () => toast('The browser does not allow that. Select the text.')),
       output: () => this.dispatchEvent(new CustomEvent('output', { bubbles: true, detail: message })),
       stop: () => perform('stop', values, STOP),
-      takeOver: () => perform('takeOver', values, { busy: 'taking it over …', done: 'It runs here now. What became of the turn is unknown: retry it, or skip it' }),
+      takeOver: () => perform('takeOver', values, { busy: 'taking it over …', done: 'It runs here now. The outcome of the turn is unknown: retry it, or skip it' }),
       retry: () => perform('retry', values, { busy: 'retrying …', done: 'It is tried again' }),
       start: () => perform('start', values, { done: `${named(message.content)} may start now`, undoable: true }),
-      skip: () => perform('skip', values, { busy: 'skipping …', done: 'Skipped: the queue goes on without it' }),
+      skip: () => perform('skip', values, { busy: 'skipping …', done: 'Skipped: the queue continues without it' }),
       cancel: () => cancel(message, this.#place),
       restore: () => perform('restore', values, { done: `Restored ${named(message.content)}`, undoable: true }),
       resend: () => deliver(message.id),
@@ -333,9 +333,9 @@ class QueueRow extends HTMLElement {
     steps[name]()
   }
 
-  /** Moves it to a place among the rows, from 0; says where it came to. */
+  /** Moves it to a place among the rows, from 0; returns its new place. */
   #move(index) {
-    // As it is shown: an earlier move may still be on its way.
+    // As it is shown: an earlier move may still be in transit.
     const queue = model.rows(this.#place.session).filter((each) => each.status === 'queued')
     const here = queue.findIndex((each) => each.id === this.#message.id)
     const offset = this.#place.index - here
@@ -378,7 +378,7 @@ class QueueRow extends HTMLElement {
         options: { progress: (part) => this.#progress(file.name, part) },
       })
       if (answer) continue
-      // The next one would take its words away; trying again goes on with all that are left.
+      // The next message would replace its text; a retry continues with all that are left.
       const note = model.notes.get(this.#message.id)
       if (note?.again) note.again = () => this.#attachAll(files.slice(index))
       return
@@ -409,7 +409,7 @@ class QueueRow extends HTMLElement {
     if (isLong) this.#panel = panel('Edit the message', this.#editor.element, () => this.#editor?.drop())
     else this.content.after(this.#editor.element)
     this.#editor.open()
-    // Whoever holds it now is this page.
+    // This page holds it now.
     model.touch()
   }
 
@@ -425,35 +425,35 @@ class QueueRow extends HTMLElement {
 
 customElements.define('queue-row', QueueRow)
 
-/** What becomes of a message that was withdrawn while it runs; `away` is its device, if that is not connected. */
+/** The state of a message that was withdrawn while it runs; `away` is its device, if that is not connected. */
 function withdrawalWords({ withdrawn }, away) {
   if (!withdrawn) return null
   if (withdrawn === 'cancelled') return 'to be cancelled'
   return away ? `${away} is away: it stops when it is back` : 'stopping'
 }
 
-/** Where a message is that the server does not have; nothing where it has it, or none is to have it. */
+/** The location of a message that the server does not have; nothing if it has it, or must not get it. */
 function deliveryWords(message) {
   const { sync } = model
-  // What was changed here a moment ago says so itself.
+  // A row that was just changed here shows that itself.
   if (!sync?.server || message.status !== 'queued' || model.notes.get(message.id)?.state === 'here') return null
   const unsent = model.unsent.get(message.id)
-  // Where all is well, nothing is said.
+  // If all is well, nothing is shown.
   return {
     here: 'on this device only', sending: 'on its way to the server',
     refused: `on this device only, the server refused it: ${unsent?.error ?? 'no reason given'}`,
   }[unsent?.delivery] ?? null
 }
 
-/** Puts a message at a place among those that wait. */
+/** Puts a message at a place among the waiting ones. */
 export async function moveTo(message, session, target, from) {
-  // As it is shown: an earlier move may still be on its way.
+  // As it is shown: an earlier move may still be in transit.
   const queue = model.rows(session).filter((each) => each.status === 'queued')
   const rest = queue.filter((each) => each.id !== message.id)
   if (target === from) return
   const to = target >= rest.length ? { after: rest.at(-1)?.id } : { before: rest[target].id }
   if (!Object.values(to)[0]) return
-  // Shown at once; the daemon's word comes behind it.
+  // Shown at once; the daemon's answer follows.
   const move = { id: message.id, ...to }
   model.moves.set(session, move)
   model.touch()
@@ -463,7 +463,7 @@ export async function moveTo(message, session, target, from) {
     if (model.moves.get(session) === move) model.moves.delete(session)
     model.touch()
   }, answer ? 500 : 0)
-  if (answer) say(answer.position ? `Moved to ${answer.position} of ${queue.length}` : 'It stands where it stood')
+  if (answer) say(answer.position ? `Moved to ${answer.position} of ${queue.length}` : 'It has not moved')
 }
 
 export async function cancel(message, { session }) {

@@ -1,4 +1,4 @@
-// One session: what was done in it, what runs, what waits, and the composer.
+// One session: its past, what runs, what waits, and the composer.
 
 import { model, perform, source } from './app.js'
 import './composer.js'
@@ -12,29 +12,29 @@ import './request.js'
 import './row.js'
 import { TitleMenu, entitle } from './title.js'
 
-/** How long what changes is waited for before the daemon is asked why nothing starts, in milliseconds. */
+/** How long the page waits after a change before it asks the daemon why nothing starts, in milliseconds. */
 const NOTE_AFTER = 400
 
-/** Reasons that the page knows by itself, or shows elsewhere. */
+/** Reasons that the page knows itself, or shows elsewhere. */
 const TOLD = ['asks', 'stopped', 'working', 'paused', 'unhosted', 'unconsented', 'agentless', 'hostAway', 'merged', 'idle']
 
-/** How much of what was is seen above what is, in pixels. */
+/** How much of the past is visible above the present, in pixels. */
 const PEEK = 80
 
 class SessionView extends HTMLElement {
   #id; #output; #settling
-  /** Why it is paused or does not go on, and as of which state of things that is known. */
+  /** Why it is paused or does not continue, and the state for which that is known. */
   #known = null
   #knownOf = null
   #knownSession
   #needsAge
   #readingNeeds = null
   #asking
-  /** The device that was chosen here, until the event of it comes. */
+  /** The device that was chosen here, until its event arrives. */
   #chosen = null
-  /** What became of messages that left the queue while they were edited here; nothing as long as nobody said. */
+  /** What happened to messages that left the queue while they were edited here; nothing until that is known. */
   #over = new Map()
-  /** What ran, or waited for a decision, when the page last looked. */
+  /** The messages that ran, or waited for a decision, when the page last looked. */
   #current = new Map()
 
   open(id) {
@@ -77,16 +77,16 @@ class SessionView extends HTMLElement {
     this.update()
   }
 
-  /** What comes above a row, or goes, puts another one under the pointer. */
+  /** A row that appears or disappears above another one puts a different row under the pointer. */
   #settle() {
     this.#settling = null
     for (const name of ['head', 'composer']) document.documentElement.style.setProperty(`--${name}`, `${this[name].offsetHeight}px`)
     settle([...this.request.children, ...this.current.children])
-    // Beside the conversation the queue scrolls by itself.
+    // Beside the conversation, the queue scrolls by itself.
     settle(this.next.list.children, this.next.scrollTop || scrollY)
   }
 
-  /** Older prompts come above what somebody looks at, which stays where it is; at first the latest are looked at. */
+  /** Older prompts appear above the visible ones, which keep their place; at first, the latest are visible. */
   #grown(change) {
     const isFirst = this.past.hidden
     const edge = () => (this.past.hidden ? this.talk.getBoundingClientRect().top : this.past.getBoundingClientRect().bottom)
@@ -95,7 +95,7 @@ class SessionView extends HTMLElement {
     if (!isFirst || this.contains(document.activeElement) && document.activeElement !== this.composer.field) return scrollBy(0, edge() - before)
     const bottom = Math.max(...[...this.talk.children].map((each) => each.getBoundingClientRect().bottom))
     const end = innerHeight - this.composer.offsetHeight
-    // A little of what comes next is in sight, where it stands below, and the end of what was.
+    // A little of the queue is in sight if it is below, and the end of the past.
     const room = this.next.getBoundingClientRect().left > this.past.getBoundingClientRect().left ? 16 : Math.min(this.next.offsetHeight, end * 0.4)
     scrollBy(0, Math.min(bottom - end + room, edge() - this.head.getBoundingClientRect().bottom - PEEK))
   }
@@ -110,7 +110,7 @@ class SessionView extends HTMLElement {
     model.forgetRead()
   }
 
-  /** Its rows say how far each message has come. */
+  /** Its rows show how far each message has come. */
   get showsDelivery() { return true }
 
   get #lines() { return [...this.current.children, ...this.next.list.children] }
@@ -121,12 +121,12 @@ class SessionView extends HTMLElement {
     this.past.back()
   }
 
-  /** Files that were let go over the page. */
+  /** Files that were dropped over the page. */
   takeFiles(files) { this.composer.add(files) }
 
   update() { this.#steady(() => this.#update()) }
 
-  /** Makes a change. A queue that somebody is at stays where it is, whatever grows or goes above it. */
+  /** Makes a change. A queue that a user works in keeps its place, whatever grows or disappears above it. */
   #steady(change) {
     const isHeld = this.next.matches(':hover, :focus-within')
     const before = isHeld && this.next.getBoundingClientRect().top
@@ -139,7 +139,7 @@ class SessionView extends HTMLElement {
     const task = model.tasks.get(this.#id)
     const rows = model.rows(this.#id)
     this.#tellPast(rows)
-    // What somebody edits here stays, with what was typed, where it left the queue meanwhile; over a reload, too.
+    // A row that a user edits stays, with the typed text, even if its message left the queue, and over a reload.
     const edits = [...(model.ready ? begun(this.#id) : []), ...this.#lines.flatMap(({ edited }) => edited ?? [])]
     for (const [id, edit] of new Map(edits.map((each) => [each.id, each]))) {
       if (rows.some((each) => each.id === id)) this.#over.delete(id)
@@ -172,20 +172,20 @@ class SessionView extends HTMLElement {
     this.past.update()
     this.#updateTask(task)
     settle(this.request.children)
-    // Behind the frame, where it costs nothing to ask where they stand.
+    // After the frame, when reading the positions costs nothing.
     this.#settling ??= setTimeout(() => this.#settle())
     this.#output.update(host ? null : running)
     show(this.now, this.current.childElementCount > 0 || !this.task.hidden || !this.#output.element.hidden)
     show(this.nothing, this.past.isEmpty && this.now.hidden && !this.request.childElementCount)
   }
 
-  /** What is at work or waits for a decision stands behind what was; what waits its turn is the queue. */
+  /** Messages that run or wait for a decision follow the past; those that wait their turn are the queue. */
   #updateRows(rows, away) {
     const waiting = rows.filter((message) => message.status === 'queued')
     const [first, last] = [waiting[0], waiting.at(-1)]
     const indexes = new Map(rows.map((message, index) => [message, index]))
     const place = (message) => ({ index: indexes.get(message), session: this.#id, away, first: message === first, last: message === last })
-    // A row that is written in stays in its list: what is typed goes nowhere else.
+    // A row that a user writes in stays in its list: typed text goes nowhere else.
     const edited = new Map(this.#lines.flatMap((row) => (row.edited ? [[row.edited.id, row.parentElement === this.current]] : [])))
     const isNow = (message) => edited.get(message.id) ?? (!['queued', 'sending'].includes(message.status) || isStuck(message))
     reconcile(this.current, rows.filter(isNow), {
@@ -194,7 +194,7 @@ class SessionView extends HTMLElement {
     this.next.update(rows.filter((message) => !isNow(message)), place)
   }
 
-  /** What ran or had failed, and left the queue, was done. */
+  /** A message that ran or had failed, and left the queue, has ended. */
   #tellPast(rows) {
     if (!model.ready) return
     const current = new Map(rows.filter(({ status }) => status === 'running' || STUCK.includes(status)).map((message) => [message.id, message]))
@@ -205,7 +205,7 @@ class SessionView extends HTMLElement {
     this.#current = current
   }
 
-  /** A message that is edited here and stands in the queue no more; none before the daemon said what became of it. */
+  /** A message that is edited here and has left the queue; none before the daemon reports what happened to it. */
   #left(edit) {
     if (!this.#over.has(edit.id)) this.#readLeft(edit)
     return this.#over.get(edit.id) ?? (edit.status ? [edit] : [])
@@ -217,7 +217,7 @@ class SessionView extends HTMLElement {
     try {
       this.#over.set(id, [{ ...await source.list(`messages/${id}`), position: null }])
     } catch (error) {
-      // Without an answer it is asked again.
+      // Without an answer, it is requested again.
       if (error.status !== 404) return this.#over.delete(id)
       this.#over.set(id, [{ ...edit, position: null, status: 'cancelled' }])
     }
@@ -227,7 +227,7 @@ class SessionView extends HTMLElement {
   #updateHost(session) {
     const devices = [{ id: model.sync?.device, name: model.sync?.deviceName }, ...(model.sync?.devices ?? [])].filter((each) => each.id)
     const { before, answered } = this.#chosen ?? {}
-    // Behind the answer, the first event of the session tells what is so.
+    // After the answer, the first event of the session reports the state.
     if (session?.host !== before || answered && answered !== session) this.#chosen = null
     const host = this.#chosen?.host ?? session?.host ?? ''
     const signature = JSON.stringify([devices.map(({ id, name }) => [id, name]), host])
@@ -239,7 +239,7 @@ class SessionView extends HTMLElement {
     this.host.value = host
   }
 
-  /** In a closed list each arrow would have the session run on another device: keys open it, and one is chosen. */
+  /** In a closed list, each arrow key would assign the session to another device: keys open it, and the user chooses one. */
   #pickHost(event) {
     const changes = /^(Arrow|Home|End|Page|[^ ]$)/.test(event.key) && !event.ctrlKey && !event.metaKey
     if (!changes || !CSS.supports('selector(:open)') || this.host.matches(':open')) return
@@ -264,7 +264,7 @@ class SessionView extends HTMLElement {
 
   #updateStrips(session, rows) {
     const error = model.activities.get(this.#id)?.currentError
-    // What failed says it itself.
+    // A failed message shows that itself.
     show(this.trouble, Boolean(error) && !rows.some(isStuck))
     if (error) text(this.trouble, `The queue is stopped: ${error.message}`)
     const why = model.obstacle(this.#id)
@@ -290,8 +290,8 @@ class SessionView extends HTMLElement {
   #updateTask(task) {
     const running = model.running(this.#id)
     const status = task?.status ?? (running ? 'processing' : 'idle')
-    // What is asked stands in its card.
-    // So does what failed, at its row.
+    // A request is in its card.
+    // A failed message is in its row.
     const isBad = status === 'error' || status === 'completed' && ['failure', 'cancelled'].includes(task.result?.kind)
     const isTold = isBad && model.rows(this.#id).some((each) => STUCK.includes(each.status))
     const isShown = status !== 'idle' && !(status === 'completed' && this.past.tellsLast) && !task?.request && !task?.question && !isTold
@@ -319,7 +319,7 @@ class SessionView extends HTMLElement {
     })
   }
 
-  /** Why it is paused, and what else keeps it from going on, no event tells. */
+  /** No event reports why it is paused, and what else keeps it from continuing. */
   #readKnown(session, rows) {
     const of = `${session?.paused} ${rows.map(({ id, status, notBefore, later, needs, waitsFor }) => id + status + notBefore + later + needs + waitsFor).slice(0, 3)} ${model.sync?.state}`
     if (this.#knownOf === of && this.#knownSession === session) return

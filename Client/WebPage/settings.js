@@ -1,4 +1,4 @@
-// What is set in this browser, and what is set at the machine.
+// The settings of this browser, and those of the machine.
 
 import { model, source } from './app.js'
 import { h, quotedOperand, show, text } from './dom.js'
@@ -35,7 +35,7 @@ class SettingsView extends HTMLElement {
 
   update() {
     document.title = 'Settings · Cospool'
-    // Some of them come with an event; then others may be new, too.
+    // Some of them come with an event; then others may be new as well.
     if (this.known && this.known !== model.settings) this.#read()
   }
 

@@ -2,7 +2,7 @@
 
 import { h } from './dom.js'
 
-/** Shows something in a panel, and calls `close` when its person presses Escape or makes the phone's gesture. */
+/** Shows something in a panel, and calls `close` when its user presses Escape or makes the phone's gesture. */
 export function panel(label, content, close) {
   const dialog = h('dialog.sheet', { 'aria-label': label, oncancel: (event) => {
     event.preventDefault()

@@ -1,5 +1,5 @@
-// Where the page's data come from. Views know `list`, `watch` and `act` alone, so that a replica in the
-// browser can stand in the daemon's place.
+// The source of the page's data. Views know only `list`, `watch` and `act`, so that a replica in the
+// browser can replace the daemon.
 
 /** A refusal, in the daemon's words. */
 export class Refusal extends Error {
@@ -9,7 +9,7 @@ export class Refusal extends Error {
   }
 }
 
-/** Nobody answered: what was asked may be done or not, and may be asked again. */
+/** There was no answer: the request may have been done or not, and may be repeated. */
 export class Unreachable extends Error {
   constructor(words = 'Cospool does not answer.') {
     super(words)
@@ -17,7 +17,7 @@ export class Unreachable extends Error {
   }
 }
 
-/** Who answers is certainly not the daemon. */
+/** The answer is certainly not from the daemon. */
 export class Stranger extends Unreachable {
   constructor() {
     super('Another program answers at this address.')
@@ -26,25 +26,25 @@ export class Stranger extends Unreachable {
 
 export const KEY = 'cospool.key'
 
-/** Where a ticket is traded for a key. */
+/** The place where a ticket is exchanged for a key. */
 const ENTRY = 'web/keys'
 
 const UNKNOWN = 'The program that answers here does not know this browser. Either the browser was revoked, was not used for 30 days, '
-  + 'or was replaced by a newer one; or another program answers at this address. In the second case this page goes on by itself when Cospool '
+  + 'or was replaced by a newer one; or another program answers at this address. In the second case this page continues by itself when Cospool '
   + 'is back. In the first, run cospool web and open what it prints.'
 
-/** How long who listens may take to prove itself, in milliseconds. */
+/** How long a listener may take to prove itself, in milliseconds. */
 const PROOF_LASTS = 20_000
 
 /** The daemon's local API over HTTP. */
 export class DaemonSource {
   #key = localStorage.getItem(KEY)
-  // Who listens at the daemon's port may be another program as soon as the daemon is gone. It gets no key before
-  // it proved that it has the daemon's list of browsers; a proof holds as long as the stream of events lives.
+  // Another program may listen at the daemon's port as soon as the daemon is gone. It gets no key before
+  // it has proved that it has the daemon's list of browsers; a proof is valid while the stream of events lives.
   #proof = null
   #streams = false
 
-  /** Trades the ticket of a link for this browser's key. */
+  /** Exchanges the ticket of a link for this browser's key. */
   async enter(ticket) {
     const { key } = await this.act('enter', { ticket, name: browserName() })
     this.#key = key
@@ -57,14 +57,14 @@ export class DaemonSource {
     this.#proof = null
   }
 
-  /** Reads something: its path below `/v1`, and what to add as a query. */
+  /** Reads something: its path below `/v1`, and the query. */
   async list(path, query) {
-    // A blank as the daemon reads it.
+    // A blank in the form that the daemon reads.
     const fields = new URLSearchParams(query ?? {}).toString().replaceAll('+', '%20')
     return this.#json('GET', path + (fields ? `?${fields}` : ''))
   }
 
-  /** Does something and gives back what became of it. */
+  /** Does something, and returns the result. */
   async act(name, values = {}, { progress } = {}) {
     const [method, path, body] = ACTIONS[name](values)
     if (progress) return this.#upload(method, path, body, progress)
@@ -78,7 +78,7 @@ export class DaemonSource {
   }
 
   /**
-   * Reads what happens for as long as the page lives: `event(name, data)` for each event,
+   * Reads events for as long as the page lives: `event(name, data)` for each event,
    * `state('live' | 'down' | 'locked')` when the connection comes and goes.
    */
   watch({ event, state }) {
@@ -101,7 +101,7 @@ export class DaemonSource {
     return this.#ask(method, path, body, headers, signal)
   }
 
-  /** Returns when who listens is the daemon that gave this browser its key. */
+  /** Returns when the listener has proved to be the daemon that gave this browser its key. */
   async #proven() {
     if (!this.#streams) this.#proof = null
     const asked = this.#proof ??= this.#prove()
@@ -118,17 +118,17 @@ export class DaemonSource {
     const expected = await proof(this.#key, nonce)
     const { proofs } = await this.#answerBeforeProof(`web/proof?nonce=${nonce}`)
     if (!Array.isArray(proofs)) throw new Stranger()
-    // A revoked browser and a program that makes up proofs look the same from here.
+    // A revoked browser and a program that invents proofs look the same from here.
     if (!proofs.includes(expected)) throw new Refusal(401, { code: 'listenerUnknown', message: UNKNOWN })
   }
 
-  /** What is answered before a proof. None of its words are shown: they may be anybody's. */
+  /** An answer before a proof. Its text is not shown, because it may be anyone's. */
   async #answerBeforeProof(path) {
     try {
       const response = await this.#ask('GET', path, null, {}, AbortSignal.timeout(PROOF_LASTS))
       return await response.json() ?? {}
     } catch (error) {
-      // A proxy says so where nothing is behind it, and the daemon where it has too much to do, or another address.
+      // A proxy answers like this if nothing is behind it, and the daemon if it has too much to do, or another address.
       if (error.status === 421 || error.status >= 500 || error.name === 'TimeoutError') throw new Unreachable()
       throw error instanceof Unreachable ? error : new Stranger()
     }
@@ -156,7 +156,7 @@ export class DaemonSource {
     return all
   }
 
-  /** `fetch` does not say how far an upload is. */
+  /** `fetch` does not report the progress of an upload. */
   async #upload(method, path, body, progress) {
     await this.#proven()
     return new Promise((resolve, reject) => {
@@ -178,7 +178,7 @@ export class DaemonSource {
   }
 }
 
-/** What the daemon answers to a nonce: it has the SHA-256 of the key. */
+/** The daemon's answer to a nonce: it has the SHA-256 of the key. */
 async function proof(key, nonce) {
   const bytes = new TextEncoder()
   const hash = digits(await crypto.subtle.digest('SHA-256', bytes.encode(key)))
@@ -220,8 +220,8 @@ const ACTIONS = {
   skip: (v) => ['POST', `messages/${v.id}/skip`],
   attach: (v) => ['POST', `messages/${v.id}/attachments`, v.file],
   detach: (v) => ['DELETE', `messages/${v.id}/attachments/${v.hash}`],
-  stop: (v) => ['POST', `${session(v)}/stop`],
-  takeOver: (v) => ['POST', `${session(v)}/take-over`, { device: 'this' }],
+  stop: (v) => ['POST', `${session(v)}/stop`, { message: v.id }],
+  takeOver: (v) => ['POST', `${session(v)}/take-over`, { device: 'this', message: v.id }],
   pause: (v) => ['PUT', `${session(v)}/pause`, v.reason ? { reason: v.reason } : undefined],
   resume: (v) => ['DELETE', `${session(v)}/pause`],
   host: (v) => ['PUT', `${session(v)}/host`, { device: v.device }],
@@ -269,7 +269,7 @@ class Watcher {
       } catch (error) {
         this.#streams(false)
         if (error instanceof Refusal && error.status === 401) {
-          // What was known is shown no more, so all of it is to be told again.
+          // The known state is no longer shown, so everything has to be sent again.
           this.#cursor = null
           this.#state('locked', error)
         }
@@ -286,7 +286,7 @@ class Watcher {
     this.#wake?.()
   }
 
-  /** A page that nobody sees gives its connection back; it misses nothing. */
+  /** A hidden page closes its connection; it misses nothing. */
   sleep(asleep) {
     if (this.#asleep === asleep) return
     this.#asleep = asleep
@@ -333,7 +333,7 @@ class Watcher {
   }
 }
 
-/** What people call this browser in the list of those that may come in. */
+/** The name of this browser in the list of those that have access. */
 function browserName() {
   const agent = navigator.userAgent
   const name = ['Firefox', 'Edg', 'OPR', 'Chrome', 'Safari'].find((each) => agent.includes(each)) ?? 'Browser'

@@ -1,6 +1,6 @@
-// Files that were chosen and not taken by the daemon yet: like texts, they survive reload and crash.
+// Chosen files that the daemon does not have yet: like texts, they survive a reload and a crash.
 
-/** The browser's database, which takes files; a browser that has none for pages keeps nothing. */
+/** The browser's database, which holds files; a browser without one for pages keeps nothing. */
 function use(mode, step) {
   return new Promise((resolve, reject) => {
     const opening = indexedDB.open('cospool.files', 1)
@@ -16,12 +16,12 @@ function use(mode, step) {
 }
 
 export const storedFiles = {
-  /** A list by its name; empty where nothing was put there. */
+  /** A list by its name; empty if there is none. */
   get: (name) => use('readonly', (store) => store.get(name)).then((list) => list ?? [], () => []),
   put: (name, list) => use('readwrite', (store) => (list.length ? store.put(list, name) : store.delete(name))).catch(() => {}),
 }
 
-/** What a kept JSON says; nothing where it is none. */
+/** The value of a kept JSON; nothing if it is not JSON. */
 export function parsed(stored) {
   try {
     return JSON.parse(stored) ?? undefined
@@ -30,13 +30,13 @@ export function parsed(stored) {
   }
 }
 
-/** A kept `{text, …}`. Whatever else stands there is taken for the text: an earlier version may have put it there. */
+/** A kept `{text, …}`. Any other content is taken as the text: an earlier version may have put it there. */
 export function keptText(stored) {
   const value = parsed(stored)
   return typeof value?.text === 'string' ? value : { text: stored ?? '' }
 }
 
-/** Keeps a text over reload and crash; whether the browser had room for it. */
+/** Keeps a text over a reload and a crash; returns whether the browser had room for it. */
 export function kept(name, text) {
   try {
     localStorage.setItem(name, text)

@@ -1,25 +1,25 @@
-// Keeps the files of the page, so that it opens at once and without Cospool; and shows notices. What the daemon
-// answers goes past it: nothing of the workspace is kept here.
+// Keeps the files of the page, so that it opens at once and without Cospool; and shows notices. The daemon's
+// answers pass it by: nothing of the workspace is kept here.
 
 // `make page` writes the hashes.
-const VERSION = 'd97b8c729b0aae4a'
+const VERSION = 'dea5e54fbb99a8fb'
 const FILES = {
   '/actions.js': 'c8b50ac7da7d13e3',
   '/activity.js': '93d01a75b91d87be',
   '/ansi.js': 'b021403d897e890e',
   '/app.js': 'f275d5149308cdcc',
-  '/composer.js': 'ab502b871fd8af99',
+  '/composer.js': '9ece3b82e0b915ab',
   '/conversation.js': '41f22d63541a7900',
-  '/devices.js': '1cee59051275812d',
-  '/diff.js': '69011f2506d714e9',
-  '/dom.js': '845503bd254fd268',
-  '/editor.js': '4097091c29cae659',
+  '/devices.js': '67067d2a79892f6e',
+  '/diff.js': '220f0ed9fa9bec89',
+  '/dom.js': 'f26dae5a81facc5e',
+  '/editor.js': 'b720bdf45b2bcb57',
   '/icon.png': '29304358db9de4f0',
   '/icon.svg': 'a91f4ba2508d7b69',
-  '/inbox.js': '19421fc6a96cfa6b',
-  '/': '04e0cd649930220e',
+  '/inbox.js': 'b7fa889493b1810d',
+  '/': '08a187caa3d662ff',
   '/installed.js': 'e2734e7129b4d15c',
-  '/keys.js': '54b8a63013ea5c51',
+  '/keys.js': '60718e544d6c5d37',
   '/line.js': 'ef0fa367ed7c5e36',
   '/main.js': '18bd00ffca39c7d6',
   '/manifest.webmanifest': 'c2a4fd78acb96135',
@@ -27,22 +27,22 @@ const FILES = {
   '/model.js': 'c74f5dddf4f737cc',
   '/next.js': '0e5dbfe3c12dbeed',
   '/output.js': 'f5494d07eda1ed16',
-  '/request.js': '6951db7b27983642',
-  '/row.js': '8ada58691a7c9e02',
+  '/request.js': '5a82eb264f97a12a',
+  '/row.js': 'ee0655afeff2b083',
   '/session.js': 'c2d9dd4564a6a548',
   '/settings.js': '4176d220c429f5e6',
   '/sheet.js': 'd9ea71b987818480',
-  '/source.js': 'cbfd6af8136a6763',
+  '/source.js': 'fc892720dfbc2ba1',
   '/storage.js': '3833c7327cbe3c52',
   '/style.css': 'a73ee35b7dc12a79',
   '/theme.js': 'df554ff770271a8d',
-  '/title.js': '73df59a176b92d74',
+  '/title.js': '4d7ca1c3c86b56e1',
 }
 
 const CACHE = 'cospool.files'
-/** How long the daemon may take for the page before the kept one is shown, in milliseconds. */
+/** How long the daemon may take to send the page before the kept one is shown, in milliseconds. */
 const SLOW = 4000
-/** Whether the page that came last is of another version: its files come from the daemon, too. */
+/** Whether the latest page has another version: its files come from the daemon, too. */
 let isOther = false
 
 const place = (path) => `${path}?${FILES[path]}`
@@ -59,7 +59,7 @@ self.addEventListener('fetch', (event) => {
   else if (!isOther) event.respondWith(kept(pathname).then((file) => file ?? fetch(request)))
 })
 
-/** Asks for the files that are not kept yet. None is kept that is not what it should be: the daemon may be replaced meanwhile. */
+/** Fetches the files that are not kept yet. A file with a wrong hash is not kept: the daemon may be replaced in the meantime. */
 async function fill() {
   const cache = await caches.open(CACHE)
   for (const path of Object.keys(FILES)) {
@@ -80,7 +80,7 @@ async function tidy() {
 
 const kept = async (path) => (await caches.open(CACHE)).match(place(path))
 
-/** The page as the daemon has it now, and the kept one if it does not answer, or if another program does. */
+/** The daemon's current page, or the kept one if the daemon does not answer, or if another program does. */
 async function page() {
   try {
     const response = await fetch('/', { cache: 'no-store', credentials: 'omit', signal: AbortSignal.timeout(SLOW) })
@@ -100,7 +100,7 @@ async function page() {
 
 self.addEventListener('message', (event) => event.waitUntil(tell(event.data)))
 
-/** Shows notices unless a page is looked at, and takes back those that are over. */
+/** Shows notices unless a page is visible, and removes those that have ended. */
 async function tell({ fresh, over }) {
   for (const each of await self.registration.getNotifications()) if (over.includes(each.tag)) each.close()
   const pages = await self.clients.matchAll({ type: 'window' })

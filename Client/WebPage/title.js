@@ -1,10 +1,10 @@
-// The title of a session: what it is called, where it works, what can be done with it; and a new session.
+// The title of a session: its name, its folder, and its actions; and a new session.
 
 import { model, offerUndo, perform, source } from './app.js'
 import { confirmed, counted, h, show, text } from './dom.js'
 import { form } from './sheet.js'
 
-/** Projects that sessions have, as they may be typed. */
+/** Projects of sessions, as a user may type them. */
 const projects = () => [...new Set([...model.sessions.values()].map(({ project }) => project).filter(Boolean))].sort()
 
 const devices = () => [{ id: model.sync?.device, name: `${model.sync?.deviceName} (this one)` }, ...(model.sync?.devices ?? [])]
@@ -12,7 +12,7 @@ const devices = () => [{ id: model.sync?.device, name: `${model.sync?.deviceName
 
 const PROJECT = 'The folder in which the agent works'
 
-/** Asks for what a session needs, makes it and goes there. */
+/** Asks for the data of a new session, creates it and opens it. */
 export async function newSession(name = '') {
   const answer = await form('New session', [
     { name: 'name', label: 'Name', value: name, maxLength: 128, required: true, spellcheck: false },
@@ -22,7 +22,7 @@ export async function newSession(name = '') {
   if (!answer?.name) return
   const id = answer.name
   const place = `#/s/${encodeURIComponent(id)}`
-  // What is there already stays as it is.
+  // An existing session does not change.
   if (!model.sessions.has(id)) {
     const made = await perform('addSession', { session: id, project: answer.project || undefined })
     if (!made) return
@@ -57,7 +57,7 @@ export class TitleMenu {
 
   update(session) {
     show(this.element, Boolean(session))
-    // Another device's agent is set there.
+    // Another device's agent is set on that device.
     show(this.agent, session?.host === model.sync?.device)
     show(this.reason, !session?.paused)
   }
@@ -82,7 +82,7 @@ export class TitleMenu {
     if (answer?.project) perform('addSession', { session: this.#session, project: answer.project }, { done: `Its project is ${answer.project}`, undoable: true })
   }
 
-  /** Of those that the person of the machine lets browsers choose. */
+  /** Among those that the owner of the machine lets browsers choose. */
   async #setAgent() {
     const [setting, now] = await Promise.all([source.list('settings/browserAgents'), source.list(`sessions/${encodeURIComponent(this.#session)}/agent`)]).catch(() => [])
     if (!now) return
@@ -91,7 +91,7 @@ export class TitleMenu {
       name: 'agent', label: 'What runs its messages here', value: now.own ? now.agent : '',
       options: [{ value: '', label: now.own ? "The device's agent" : `The device's agent (${now.agent})` },
         ...[...new Set([...(now.own ? [now.agent] : []), ...names])].map((value) => ({ value, label: value }))],
-      hint: names.length ? null : 'Which agents a browser may choose is set at the machine: cospool config set browserAgents …',
+      hint: names.length ? null : 'To allow browsers to choose agents, run on the machine: cospool config set browserAgents …',
     }], 'Set')
     if (answer) perform('agent', { session: this.#session, agent: answer.agent }, { done: answer.agent ? `Runs ${answer.agent}` : "Runs the device's agent" })
   }
@@ -112,7 +112,7 @@ export class TitleMenu {
   }
 }
 
-/** The words of a heading where they are other ones. */
+/** Sets the text of a heading if it differs. */
 export function entitle(heading, name) {
   text(heading, name)
   document.title = `${name} · Cospool`

@@ -55,9 +55,13 @@ package struct DecodingBudget: Hashable, Sendable {
     self.replicasMax = replicasMax
   }
 
-  /// For one delta from this device's own disk.
+  /// For one delta if nothing else is said.
   package static let standard = DecodingBudget(
     rowsMax: 1_200_000, itemsMax: 1_200_000, replicasMax: 65_536)
+  /// For one delta from this device's own disk: one command may replace a text of the greatest
+  /// length by another, and import a document of many.
+  package static let stored = DecodingBudget(
+    rowsMax: 64_000_000, itemsMax: 256_000_000, replicasMax: 65_536)
   /// For a whole workspace; a short snapshot gets less, see `limited`.
   package static let snapshot = DecodingBudget(
     rowsMax: 64_000_000, itemsMax: 256_000_000, replicasMax: 1_000_000)

@@ -88,7 +88,7 @@ struct DeltaDecoder: ~Copyable {
       let offset = source.offset(.heads)
       let head = try source[.heads].byte()
       guard !replicas.isEmpty else {
-        throw DecodingFault(.invalidValue, at: offset, "a row, but no replica in the table")
+        throw DecodingFault(.invalidValue, at: offset, "a row needs a replica in the table")
       }
       switch head {
       case Head.switchReplica:
@@ -98,14 +98,14 @@ struct DeltaDecoder: ~Copyable {
         let (sum, overflow) = context.nextSequences[context.author].addingReportingOverflow(
           distance)
         guard !overflow, distance != 0, sum >= 1, sum <= DeltaFormat.sequenceMax else {
-          throw DecodingFault(.invalidValue, at: offset, "no sequence number lies there")
+          throw DecodingFault(.invalidValue, at: offset, "there is no such sequence number")
         }
         context.nextSequences[context.author] = sum
         guard !source.isAtEnd(.heads) else { throw source[.heads].truncated() }
       case Head.timeDifference:
         let difference = try source[.times].signed()
         guard difference != context.timeDifference else {
-          throw DecodingFault(.invalidValue, at: offset, "a difference of times is as it was")
+          throw DecodingFault(.invalidValue, at: offset, "a difference of times has not changed")
         }
         context.timeDifference = difference
         guard !source.isAtEnd(.heads) else { throw source[.heads].truncated() }

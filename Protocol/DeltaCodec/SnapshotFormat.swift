@@ -58,7 +58,7 @@ enum SnapshotFormat {
     static let explicitTags: UInt8 = 2
 
     static let registers: UInt8 = 0x0C
-    /// The priority alone, normal, as the first addition wrote it.
+    /// Only the priority, normal, as the first addition wrote it.
     static let addedNormal: UInt8 = 0
     static let addedUrgent: UInt8 = 4
     static let explicitRegisters: UInt8 = 8

@@ -206,7 +206,7 @@ extension SnapshotPartReader {
     guard value & 1 == 1 else { return Stamp(milliseconds: milliseconds) }
     let counter = try numbers.number(max: UInt16.max, "a stamp's counter")
     guard counter > 0 else {
-      throw DecodingFault(.invalidValue, at: offset, "a stamp's counter is there and 0")
+      throw DecodingFault(.invalidValue, at: offset, "a stamp's counter is present and 0")
     }
     return Stamp(milliseconds: milliseconds, counter: counter)
   }

@@ -30,7 +30,8 @@ package struct ExecutionAnswer: APIValue {
   package var agent: String
   package var counts: ExecutionCounts
   package var running: [Running]
-  /// Of the sessions that run here; without those whose queue itself shows why it is stopped.
+  /// Only those of sessions that run here, and not those whose queue itself shows why it is
+  /// stopped.
   package var waiting: [Waiting]
   /// Sessions that another device assigned to this one, and that no user here has allowed.
   package var unconsented: [SessionID]
@@ -94,7 +95,7 @@ package struct FeedRequest: APIValue {
   package var limitUntil: Timestamp?
   /// Whether a hook started the turn that ends, as the agent reports it.
   package var stopHookActive: Bool?
-  /// How often the agent obeys its hooks in a row before it ignores them.
+  /// How many times in a row the agent obeys its hooks before it ignores them.
   package var blocksMax: Int?
   /// The agent's process, and when it started, in clock ticks since boot.
   package var agentProcess: Int?

@@ -46,7 +46,7 @@ package struct StatusAnswer: APIValue {
     package var awaited: Int
     /// Sessions whose messages wait, and that no device runs; absent if there are none.
     package var unhosted: [SessionID]?
-    /// Sessions whose messages wait, and that this device is to run, but it has no agent; absent if
+    /// Sessions whose messages wait, assigned to this device, which has no agent; absent if
     /// there are none.
     package var agentless: [SessionID]?
   }

@@ -4,7 +4,7 @@ package import QueueModel
 /// The change to undo.
 package struct UndoRequest: APIValue {
   /// The number in the answer that made the change: only that change, whether it is the latest or
-  /// not. Without it, the latest change of this device.
+  /// not. Without it, the latest change by this device.
   package var change: Int64?
   /// Leaves the change as it is, and forgets how to undo it.
   package var skip: Bool?

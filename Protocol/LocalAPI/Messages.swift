@@ -212,7 +212,7 @@ package struct MessageAnswer: APIValue {
   package var notBefore: String?
   /// The time until which it is held back; the time may have passed.
   package var heldUntil: String?
-  /// The time before which it is not in line, because a user wants it later; the time may have
+  /// The time before which it is not in line, because a user postponed it; the time may have
   /// passed.
   package var later: String?
   /// The messages that have to succeed before it is in line, whether or not they have. Left out if
@@ -351,8 +351,8 @@ package struct QueueAnswer: APIValue {
   package var messages: [MessageAnswer]
   /// Why it is stopped until a user decides; absent if it is not (S0-65).
   package var currentError: String?
-  /// Why nothing of it starts, for reasons that are not visible otherwise: no host, no agent, a
-  /// host that is away.
+  /// Why none of its messages starts, for reasons that are not visible otherwise: no host, no
+  /// agent, a host that is away.
   package var note: String?
   /// The beginning of the next page; absent on the last page.
   package var next: String?

@@ -67,7 +67,7 @@ package struct NotificationAnswer: APIValue {
   package var session: SessionID
   /// The approval or question that can be answered; absent if nothing is asked.
   package var request: QueueModel.RequestID?
-  /// The merged message whose text is to be chosen; absent for everything else.
+  /// The merged message whose text a user must choose; absent for everything else.
   package var message: MessageID?
   package var createdAt: String
   package var receivedAt: String

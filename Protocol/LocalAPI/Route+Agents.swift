@@ -12,7 +12,7 @@ extension Route {
     case ownSession
     /// Reads of messages in these sessions.
     case message
-    /// Changes of messages that agents queued in them.
+    /// Changes to messages that agents queued in them.
     case agentsMessage
     /// The handler checks the named elements, by the same rules.
     case body

@@ -16,14 +16,14 @@ extension Route {
       method: "POST", path: "/v1/sessions/{session}/stop", id: "stopAgent",
       summary:
         "Stops its agent, on any device; the message counts as cancelled.",
-      answer: .json(StopAnswer.self),
+      body: .fields(StopRequest.self, isRequired: false), answer: .json(StopAnswer.self),
       refusals: [404, 409]),
     Route(
       method: "POST", path: "/v1/sessions/{session}/take-over", id: "takeOver",
       summary:
         "Takes the turn over from a device that is not connected, and sets the device that "
         + "runs the agent next: this, a name or an id.",
-      body: .fields(HostRequest.self, isRequired: true), answer: .json(HostAnswer.self),
+      body: .fields(TakeOverRequest.self, isRequired: true), answer: .json(HostAnswer.self),
       refusals: [404, 409]),
     Route(
       method: "PUT", path: "/v1/sessions/{session}/on-lost-server", id: "setOnLostServer",
@@ -35,7 +35,7 @@ extension Route {
       method: "PUT", path: "/v1/sessions/{session}/on-merge", id: "setOnMerge",
       summary:
         "Says whether its messages wait for a look, or run, whose text was merged of several that were "
-        + "saved apart.",
+        + "saved independently.",
       body: .fields(MergeRequest.self, isRequired: true), answer: .json(ReceiptAnswer.self),
       refusals: [404]),
     Route(

@@ -61,7 +61,7 @@ extension Route {
       answer: .json(PairingCodeAnswer.self), refusals: [409, 422, 502]),
     Route(
       method: "PUT", path: "/v1/sync", id: "switchSync",
-      summary: "Turns sync on or off, also after restarts.",
+      summary: "Turns sync on or off, even after restarts.",
       body: .fields(SyncRequest.self, isRequired: true), answer: .json(SyncAnswer.self)),
     Route(
       method: "POST", path: "/v1/sync/now", id: "syncNow", summary: "Connects now.",
@@ -292,7 +292,7 @@ extension Route {
       refusals: [404, 409]),
     Route(
       method: "POST", path: "/v1/redo", id: "redo",
-      summary: "Redoes what the latest undo took back.",
+      summary: "Redoes what the latest undo reverted.",
       body: .fields(RedoRequest.self, isRequired: false), answer: .json(ReceiptAnswer.self),
       refusals: [404, 409]),
     Route(

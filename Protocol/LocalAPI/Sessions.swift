@@ -170,16 +170,41 @@ package struct MergeRequest: APIValue {
   package init(onMerge: MergePolicy) { self.onMerge = onMerge }
 }
 
+/// Which turn to stop.
+package struct StopRequest: APIValue {
+  /// The message that the user means: if another one runs by then, nothing is stopped. Without it,
+  /// whichever runs.
+  package var message: MessageID?
+}
+
+/// Which turn to take over, and for which device.
+package struct TakeOverRequest: APIValue {
+  package var device: String?
+  /// The message that the user means: if another one runs by then, nothing is taken over.
+  package var message: MessageID?
+
+  package init(device: String?, message: MessageID? = nil) {
+    self.device = device
+    self.message = message
+  }
+}
+
 /// Whether an agent is at work, and is being stopped.
 package struct StopAnswer: APIValue {
   package var stopped: Bool
+  /// The message that it works on.
+  package var message: ReceiptAnswer.Message?
   /// The device where it is at work, if it is another one.
   package var device: String?
   /// Since when that device has been away: it stops the agent when it is back.
   package var awaySince: Timestamp?
 
-  package init(stopped: Bool, device: String? = nil, awaySince: Int64? = nil) {
+  package init(
+    stopped: Bool, message: ReceiptAnswer.Message? = nil, device: String? = nil,
+    awaySince: Int64? = nil
+  ) {
     self.stopped = stopped
+    self.message = message
     self.device = device
     self.awaySince = awaySince.map(Timestamp.init)
   }
@@ -213,7 +238,7 @@ package struct ReceiptAnswer: APIValue {
     package var session: SessionID
     /// The beginning of its text, as one line.
     package var text: String
-    /// Whether it needs a check of independently saved texts, also after this; absent if not.
+    /// Whether it needs a check of independently saved texts, even after this; absent if not.
     package var merged: Bool?
 
     package init(_ view: MessageView) {

@@ -116,7 +116,7 @@ extension TreeDecoder: SingleValueDecodingContainer {
       value = try number(whole, whole.isSigned ? "a whole number" : "a whole number from 0 on")
     default: return try decoded(type)
     }
-    guard let value = value as? Value else { throw unfit("what is asked for") }
+    guard let value = value as? Value else { throw unfit("the requested value") }
     return value
   }
 }

@@ -81,7 +81,7 @@ package struct ThreadsAnswer: APIValue {
   }
 }
 
-/// A thread that was looked at.
+/// A thread that was viewed.
 package struct ThreadVisitAnswer: APIValue {
   /// Absent if no thread needs its user.
   package var thread: ThreadAnswer?

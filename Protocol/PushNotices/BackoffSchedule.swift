@@ -1,19 +1,19 @@
-/// When a failed push is tried again, and when it is given up.
+/// Decides when a failed push is tried again, and when it is abandoned.
 ///
-/// Exponential with full jitter: the wait is drawn evenly between nothing and a bound that doubles,
-/// so that pushes that failed together do not return together. The wait that a provider requested
-/// comes first.
+/// The backoff is exponential with full jitter: the wait is drawn uniformly between zero and a
+/// bound that doubles, so that pushes that failed together are not repeated together. The jitter is
+/// added to the wait that a provider requested.
 package struct BackoffSchedule: Hashable, Sendable {
   /// The bound of the first wait, milliseconds.
   package var firstMilliseconds: Int64
-  /// The bound at which it stops growing, milliseconds.
+  /// The bound of the longest wait, milliseconds.
   package var longestMilliseconds: Int64
   package var attemptsMax: Int
   /// The longest time from the first attempt to the last, milliseconds.
   package var spanMilliseconds: Int64
 
-  /// Two seconds to an hour, 24 attempts, one day. An outage of a network or a provider may last
-  /// six and a half hours on average.
+  /// Waits from two seconds to an hour, 24 attempts, one day. On average, the attempts span six and
+  /// a half hours, which an outage of a network or a provider may last.
   package static let standard = BackoffSchedule(
     firstMilliseconds: 2_000, longestMilliseconds: 3_600_000, attemptsMax: 24,
     spanMilliseconds: 86_400_000)
@@ -33,7 +33,7 @@ package struct BackoffSchedule: Hashable, Sendable {
   package enum Next: Hashable, Sendable {
     /// Milliseconds since 1970.
     case again(at: Int64)
-    /// It is a dead letter now; the caller stores it.
+    /// The push is abandoned; the caller stores it as a dead letter.
     case deadLetter(reason: String)
   }
 
@@ -54,7 +54,7 @@ package struct BackoffSchedule: Hashable, Sendable {
     }
     let asked = retryAfter.map(\.wholeMilliseconds) ?? 0
     let jitter = Int64(random % UInt64(bound(after: attempts) + 1))
-    // Both are far below the maximum of an Int64 of milliseconds.
+    // Both sums stay far below the maximum of an Int64.
     let at = now.addingClamped(max(asked, 0)).addingClamped(jitter)
     if let expiresAt, at > expiresAt { return .deadLetter(reason: "expired") }
     guard at <= firstAttemptAt.addingClamped(spanMilliseconds) else {

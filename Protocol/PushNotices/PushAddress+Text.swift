@@ -92,7 +92,8 @@ extension APNsAddress {
       default: throw PushAddressError(.badEnvironment)
       }
     }
-    // Never guessed: each of Apple's two services reports the other's tokens as broken.
+    // It is never guessed, because each of Apple's two services reports the other's tokens as
+    // broken.
     guard let environment else { throw PushAddressError(.badEnvironment) }
     guard session == nil || purpose == .liveActivity else { throw PushAddressError(.badSession) }
     self.init(

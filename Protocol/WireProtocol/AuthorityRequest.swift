@@ -342,7 +342,7 @@ extension AuthorityAnswer {
       case (12, _):
         let offset = reader.position
         guard let verdict = try reader.verdict() else {
-          throw DecodingFault(.invalidValue, at: offset, "0 is no verdict")
+          throw DecodingFault(.invalidValue, at: offset, "0 is not a verdict")
         }
         self = .answeredAlready(verdict, by: try reader.identifier(DeviceID.self))
       case (13, _): self = .notAwaited
@@ -390,7 +390,7 @@ extension ByteReader {
     let offset = position
     let token = try number()
     guard token <= Fence.tokenMax else {
-      throw DecodingFault(.invalidValue, at: offset, "\(token) is no token of a lease")
+      throw DecodingFault(.invalidValue, at: offset, "\(token) is not a token of a lease")
     }
     return token
   }

@@ -31,6 +31,7 @@ struct Envelope {
   var dictionary = PresetDictionary.standard
 
   static let delta = Envelope(kind: .delta, inflateBytesMax: WireLimits.inflateBytesMax)
+  static let storedDelta = Envelope(kind: .delta, inflateBytesMax: WireLimits.snapshotBytesMax)
   static let snapshot = Envelope(kind: .snapshot, inflateBytesMax: WireLimits.snapshotBytesMax)
 
   /// The version that is written; readers of snapshots accept version 1 too.

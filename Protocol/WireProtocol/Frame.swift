@@ -201,7 +201,7 @@ package struct RefusalCode: RawRepresentable, Hashable, Sendable {
 /// Operations, encoded once for all receivers.
 package struct Changes: Hashable, Sendable {
   /// Client → server: the sender's number of this batch, from 1, answered by `ack`, `changes` or
-  /// `refused`. Server → client: 0, or the client's batch, if it was logged with other stamps than
+  /// `refused`. Server → client: 0, or the client's batch, if it was logged with stamps other than
   /// the client's.
   package var batch: UInt64
   /// Server → client: the prefix that the client has after it has stored these operations and all

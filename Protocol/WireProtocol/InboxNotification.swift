@@ -15,7 +15,7 @@ package struct InboxNotification: Hashable, Sendable {
   package var session: SessionID
   /// The approval or question that can be answered.
   package var request: RequestID?
-  /// The merged message whose text is to be chosen.
+  /// The merged message whose text a user must choose.
   package var message: MessageID?
   /// When it happened, milliseconds since 1970.
   package var milliseconds: Int64

@@ -12,7 +12,7 @@ package enum PackedDelta {
   /// rows, units and inflated bytes.
   ///
   /// Parts end between commands; if that is impossible, between operations that do not belong to
-  /// the same change of a message; otherwise between operations. An insertion or deletion that does
+  /// the same change to a message; otherwise between operations. An insertion or deletion that does
   /// not fit a part is cut. A single operation that cannot be cut is a part of its own, whatever
   /// its length.
   ///
@@ -50,16 +50,16 @@ package enum PackedDelta {
     try unpack(bytes, budget: .wire)
   }
 
-  /// Reads what this device or server stored itself, possibly by an earlier version with other
-  /// limits.
+  /// Reads what this device or server stored itself: a whole command, which may be longer than one
+  /// delta on the wire.
   package static func unpackStored(_ bytes: [UInt8]) throws(WireError) -> [Operation] {
-    try unpack(bytes, budget: .standard)
+    try unpack(bytes, .storedDelta, budget: .stored)
   }
 
   private static func unpack(
-    _ bytes: [UInt8], budget: DecodingBudget
+    _ bytes: [UInt8], _ envelope: Envelope = .delta, budget: DecodingBudget
   ) throws(WireError) -> [Operation] {
-    let body = try Envelope.delta.unwrap(bytes)
+    let body = try envelope.unwrap(bytes)
     do {
       return try DeltaCodec.decode(body, budget: budget)
     } catch {
@@ -149,13 +149,13 @@ extension Operation {
     }
   }
 
-  /// Whether it may belong to the same change of a message as the one before it.
+  /// Whether it may belong to the same change to a message as the one before it.
   fileprivate func continues(_ last: Operation) -> Bool {
     guard let message, message == last.message, let end = last.lastID else { return false }
     return end.replica == id.replica && end.seq &+ 1 == id.seq
   }
 
-  /// Whether it marks the beginning of a change of a message: operations before it must not come
+  /// Whether it marks the beginning of a change to a message: operations before it must not come
   /// alone.
   fileprivate var marks: Bool {
     if case .addTag(_, .incomplete, _, _) = body { true } else { false }

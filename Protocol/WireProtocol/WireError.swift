@@ -6,7 +6,7 @@ package struct WireError: Error, Hashable, Sendable {
   package enum Code: String, Hashable, Sendable, CaseIterable {
     /// The bytes end too early.
     case truncated
-    /// The bytes are of another kind than expected.
+    /// The bytes are of an unexpected kind.
     case wrongMagic
     /// Written in a version that this reader does not know: update it.
     case unsupportedVersion

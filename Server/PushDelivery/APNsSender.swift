@@ -237,7 +237,7 @@ struct APNsRequest: Sendable {
       fields["apns-topic"] = address.topic
       fields["apns-priority"] = "5"
       fields["apns-expiration"] = String(now / 1_000 + Self.keptSeconds)
-      // Apple replaces a notice that it still keeps by this, and never shows it.
+      // With this notice, Apple replaces one that it still keeps, and never shows it.
       fields["apns-collapse-id"] = id.text
     case .liveActivity(let push):
       fields["apns-push-type"] = "liveactivity"

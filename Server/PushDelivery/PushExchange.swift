@@ -142,7 +142,7 @@ struct PushTransport: Sendable {
     } catch {
       throw .trustedRootNotReadable(file: file, reason: error.localizedDescription)
     }
-    // The library's text about a file without PEM is no help; the file's name is.
+    // The library's text about a file without PEM does not help; the file's name does.
     guard let roots = try? NIOSSLCertificate.fromPEMBytes(bytes), !roots.isEmpty else {
       throw .noTrustedRoot(file: file)
     }

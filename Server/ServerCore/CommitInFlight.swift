@@ -19,6 +19,19 @@ struct CommitInFlight: Sendable {
   var answers: [(connection: ConnectionID, response: Response)] = []
   /// Decisions about answers that came without a connection.
   var posts: [Post] = []
+  /// Results of batches of which nothing is stored, in a server that shares its store.
+  var replies: [(batch: PendingBatch, reply: Reply)] = []
+  /// The workspaces that these and the responses are about: the store must confirm their marks.
+  var told: Set<WorkspaceID> = []
+  /// The marks that the core knew of all workspaces that it concerns.
+  private(set) var marks: [WorkspaceID: WorkspaceMark] = [:]
+
+  /// The result of a batch.
+  enum Reply: Sendable {
+    /// The log has all of it.
+    case known(LogPrefix)
+    case refused(ResidentWorkspace.Rejection)
+  }
 
   struct Post: Sendable {
     var id: PostedAnswerID
@@ -29,18 +42,39 @@ struct CommitInFlight: Sendable {
   }
 
   var isEmpty: Bool {
-    entries.isEmpty && touches.isEmpty && records.isEmpty && inboxes.isEmpty
+    entries.isEmpty && touches.isEmpty && records.isEmpty && inboxes.isEmpty && told.isEmpty
   }
 
+  /// The devices' batches in it.
+  var batches: [PendingBatch] { entries.map(\.batch) + replies.map(\.batch) }
+
   /// The batch for the store.
-  func batch(at wallMilliseconds: Int64) -> CommitBatch {
+  mutating func batch(
+    at wallMilliseconds: Int64, mark: (WorkspaceID) -> WorkspaceMark?
+  ) -> CommitBatch {
     var batch = CommitBatch()
     batch.wallMilliseconds = wallMilliseconds
     batch.appends = entries.map { ($0.batch.workspace, $0.entry) }
     batch.touches = touches
     batch.records = records
     batch.inboxes = inboxes
+    for workspace in batch.changedWorkspaces.union(told).union(touches.map(\.workspace)) {
+      marks[workspace] = mark(workspace)
+    }
+    batch.marks = marks
     return batch
+  }
+
+  /// Leaves out what concerns the workspaces of which nothing was stored.
+  ///
+  /// - Returns: the decisions among it that have no connection.
+  mutating func drop(_ lost: [WorkspaceID: WorkspaceLoss]) -> [Post] {
+    guard !lost.isEmpty else { return [] }
+    entries.removeAll { lost[$0.batch.workspace] != nil }
+    inboxes.removeAll { lost[$0.workspace] != nil }
+    verdicts.removeAll { lost[$0.workspace] != nil }
+    defer { posts.removeAll { lost[$0.workspace] != nil } }
+    return posts.filter { lost[$0.workspace] != nil }
   }
 
   /// Adds the authority's decision about a request of a workspace.
@@ -63,7 +97,7 @@ struct CommitInFlight: Sendable {
     entries.contains { $0.batch.workspace == workspace }
       || touches.contains { $0.workspace == workspace }
       || records.contains { $0.workspace == workspace }
-      || inboxes.contains { $0.workspace == workspace }
+      || inboxes.contains { $0.workspace == workspace } || told.contains(workspace)
   }
 
   /// Whether it is full.

@@ -69,6 +69,17 @@ extension Connections {
     send(.refused(refusal), to: batch.connection, &actions)
   }
 
+  /// Tells an author the result of a batch of which nothing was stored.
+  mutating func settle(
+    _ batch: PendingBatch, _ reply: CommitInFlight.Reply, _ actions: inout ActionList,
+    at now: ServerTime
+  ) {
+    switch reply {
+    case .known(let prefix): acknowledge(batch, at: prefix, &actions)
+    case .refused(let rejection): refuse(batch, rejection, &actions, at: now)
+    }
+  }
+
   // MARK: - Notifications
 
   mutating func tell(

@@ -5,6 +5,7 @@ extension MemoryStorage {
   package func workspacesWithUnpushed() throws(StorageFault) -> [WorkspaceID] {
     try read { state in
       state.workspaces.filter { _, tables in
+        guard tables.node == node || !state.livingNodes.contains(tables.node) else { return false }
         let records = tables.inboxesOfConnectable
         let pushable = Set(
           records.targets.filter { $0.isValid && $0.takesNotices }.map(\.device))

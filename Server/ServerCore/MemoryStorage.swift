@@ -30,6 +30,9 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
   package struct Tables: Sendable {
     package var name: String
     package var firstChain: UInt64
+    package var mark: WorkspaceMark
+    /// The node that serves it.
+    package var node: Int
     package var log: [LogEntry] = []
     package var devices: [DeviceID: Device] = [:]
     package var snapshots: [StoredSnapshot] = []
@@ -58,61 +61,93 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
     /// Open push orders.
     package var pushOrders: [StoredPushOrder] = []
     package var lastPushOrder: Int64 = 0
+    /// The nodes that work.
+    package var livingNodes: Set<Int> = []
   }
 
-  private var stored = State()
+  /// What all nodes share.
+  private final class Disk {
+    var stored = State()
+    /// Not a part of the state: a store that goes back in time must not draw the same marks again.
+    private var marksDrawn: UInt64 = 0
 
-  package init() {}
+    /// SplitMix64: the same ones in each run, and never the same one twice.
+    func drawMark() -> WorkspaceMark {
+      marksDrawn &+= 0x9E37_79B9_7F4A_7C15
+      var mixed = marksDrawn
+      mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+      mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+      return WorkspaceMark(rawValue: mixed ^ (mixed >> 31))
+    }
+  }
+
+  private let disk: Disk
+  /// The node that uses this.
+  package let node: Int
+
+  package init() {
+    disk = Disk()
+    node = 0
+  }
+
+  /// The same store, for another node.
+  package init(sharing other: MemoryStorage, node: Int) {
+    disk = other.disk
+    self.node = node
+  }
 
   /// Reads or changes the state without the server's knowledge.
   package func withState<Result>(_ body: (inout State) -> Result) -> Result {
-    body(&stored)
+    body(&disk.stored)
   }
 
-  /// Adds an empty workspace.
+  /// Adds an empty workspace, which this node serves.
   package func addWorkspace(_ id: WorkspaceID, name: String, firstChain: UInt64) {
-    stored.workspaces[id] = Tables(name: name, firstChain: firstChain)
+    disk.stored.workspaces[id] = Tables(
+      name: name, firstChain: firstChain, mark: disk.drawMark(), node: node)
   }
 
   /// Adds an open pairing code.
   package func addCode(hash: [UInt8], for workspace: WorkspaceID, expiresAt: Int64) {
-    stored.codes[hash] = Code(workspace: workspace, expiresAt: expiresAt)
+    disk.stored.codes[hash] = Code(workspace: workspace, expiresAt: expiresAt)
   }
 
   /// Adds a paired device.
   package func addDevice(_ id: DeviceID, name: String, to workspace: WorkspaceID, token: [UInt8]) {
     let record = DeviceRecord(id: id, name: name, seenLogPosition: 0)
-    stored.workspaces[workspace]?.devices[id] = Device(record: record)
-    stored.tokens[token] = (workspace, id)
+    disk.stored.workspaces[workspace]?.devices[id] = Device(record: record)
+    disk.stored.tokens[token] = (workspace, id)
   }
 
   /// Revokes a device.
   package func revoke(_ device: DeviceID, in workspace: WorkspaceID) {
-    stored.workspaces[workspace]?.devices[device]?.isRevoked = true
-    stored.workspaces[workspace]?.inboxes.forget(device)
-    stored.pushOrders.removeAll { $0.workspace == workspace && $0.order.device == device }
+    disk.stored.workspaces[workspace]?.devices[device]?.isRevoked = true
+    disk.stored.workspaces[workspace]?.inboxes.forget(device)
+    disk.stored.pushOrders.removeAll { $0.workspace == workspace && $0.order.device == device }
   }
 
   func read<Result>(_ body: (State) -> Result) throws(StorageFault) -> Result {
-    if let fault = stored.readFault { throw fault }
-    return body(stored)
+    if let fault = disk.stored.readFault { throw fault }
+    return body(disk.stored)
   }
 
   func write<Result>(_ body: (inout State) -> Result) throws(StorageFault) -> Result {
-    if let fault = stored.writeFault { throw fault }
-    return body(&stored)
+    if let fault = disk.stored.writeFault { throw fault }
+    return body(&disk.stored)
   }
+
+  func drawMark() -> WorkspaceMark { disk.drawMark() }
 
   // MARK: - ServerStorage
 
   package func token(hash: [UInt8]) throws(StorageFault) -> TokenRecord? {
     try read { state in
       guard let (workspace, device) = state.tokens[hash],
-        let row = state.workspaces[workspace]?.devices[device]
+        let tables = state.workspaces[workspace], let row = tables.devices[device]
       else { return nil }
       return TokenRecord(
         workspace: workspace, device: row.record, isRevoked: row.isRevoked,
-        expiresAt: state.expiries[hash])
+        expiresAt: state.expiries[hash], mark: tables.mark)
     }
   }
 
@@ -199,17 +234,7 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
   }
 
   package func header(of workspace: WorkspaceID) throws(StorageFault) -> WorkspaceHeader? {
-    try read { state in
-      state.workspaces[workspace].map { tables in
-        WorkspaceHeader(
-          name: tables.name, firstChain: tables.firstChain, head: tables.head,
-          devices: tables.records,
-          authority: AuthorityRecords(
-            leases: Array(tables.leases.values), dispatches: Array(tables.dispatches.values),
-            verdicts: Array(tables.verdicts.values)),
-          inboxes: tables.inboxesOfConnectable, quota: tables.quota, written: tables.written)
-      }
-    }
+    try read { $0.workspaces[workspace]?.header }
   }
 
   package func latestSnapshot(
@@ -223,11 +248,7 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
   package func chain(
     of workspace: WorkspaceID, at position: UInt64
   ) throws(StorageFault) -> UInt64? {
-    try read { state in
-      let tables = state.workspaces[workspace]
-      let prefixes = (tables?.log.map(\.prefix) ?? []) + (tables?.snapshots.map(\.prefix) ?? [])
-      return prefixes.first { $0.position == position }?.chain
-    }
+    try read { $0.workspaces[workspace]?.chain(at: position) }
   }
 
   package func entries(
@@ -243,44 +264,6 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
     }
   }
 
-  package func commit(_ batch: CommitBatch) throws(StorageFault) {
-    try write { state in
-      state.commits.append(batch.appends.count)
-      for (workspace, entry) in batch.appends {
-        state.workspaces[workspace]?.log.append(entry)
-        state.workspaces[workspace]?.written.add(
-          entry.content.bytes.count, at: batch.wallMilliseconds)
-      }
-      for (workspace, records) in batch.records {
-        for lease in records.leases {
-          state.workspaces[workspace]?.leases[lease.session] = lease
-        }
-        for dispatch in records.dispatches {
-          state.workspaces[workspace]?.dispatches[dispatch.message] = dispatch
-        }
-        for verdict in records.verdicts {
-          state.workspaces[workspace]?.verdicts[verdict.request] = verdict
-        }
-        if let limit = records.verdictsKeptSince {
-          let kept = state.workspaces[workspace]?.verdicts.filter {
-            $0.value.milliseconds >= limit
-          }
-          state.workspaces[workspace]?.verdicts = kept ?? [:]
-        }
-      }
-      for (workspace, changes) in batch.inboxes { state.apply(changes, to: workspace) }
-      for touch in batch.touches {
-        guard var device = state.workspaces[touch.workspace]?.devices[touch.device] else {
-          continue
-        }
-        device.record.name = touch.name
-        device.record.seenLogPosition = max(device.record.seenLogPosition, touch.seenLogPosition)
-        device.lastSeenAt = touch.wallMilliseconds
-        state.workspaces[touch.workspace]?.devices[touch.device] = device
-      }
-    }
-  }
-
   package func record(_ entries: [AuditEntry]) throws(StorageFault) {
     try write { $0.audit += entries }
   }
@@ -289,26 +272,14 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
     try write { _ in }
   }
 
-  package func append(
-    _ entry: LogEntry, to workspace: WorkspaceID, at wallMilliseconds: Int64
-  ) throws(StorageFault) {
-    let follows = try write { state in
-      guard let head = state.workspaces[workspace]?.head,
-        head.appending(entry.content.bytes) == entry.prefix
-      else { return false }
-      state.workspaces[workspace]?.log.append(entry)
-      state.workspaces[workspace]?.written.add(entry.content.bytes.count, at: wallMilliseconds)
-      return true
-    }
-    guard follows else {
-      throw StorageFault(code: .conflict, message: "the entry does not follow the log")
-    }
-  }
-
   package func save(
     _ snapshot: StoredSnapshot, of workspace: WorkspaceID, truncatingBefore position: UInt64
-  ) throws(StorageFault) {
-    try write { $0.workspaces[workspace]?.save(snapshot, truncatingBefore: position) }
+  ) throws(StorageFault) -> Bool {
+    try write {
+      guard $0.workspaces[workspace]?.holds(snapshot.prefix) == true else { return false }
+      $0.workspaces[workspace]?.save(snapshot, truncatingBefore: position)
+      return true
+    }
   }
 }
 
@@ -316,6 +287,25 @@ extension MemoryStorage.Tables {
   package var head: LogPrefix {
     let prefixes = [log.last?.prefix, snapshots.last?.prefix].compactMap { $0 }
     return prefixes.max { $0.position < $1.position } ?? LogPrefix(position: 0, chain: firstChain)
+  }
+
+  /// The chain at a position, if an entry or a snapshot there has it.
+  func chain(at position: UInt64) -> UInt64? {
+    (log.map(\.prefix) + snapshots.map(\.prefix)).first { $0.position == position }?.chain
+  }
+
+  /// Whether this log begins with that one.
+  func holds(_ prefix: LogPrefix) -> Bool {
+    prefix == head || chain(at: prefix.position) == prefix.chain
+  }
+
+  var header: WorkspaceHeader {
+    WorkspaceHeader(
+      name: name, firstChain: firstChain, head: head, mark: mark, devices: records,
+      authority: AuthorityRecords(
+        leases: Array(leases.values), dispatches: Array(dispatches.values),
+        verdicts: Array(verdicts.values)),
+      inboxes: inboxesOfConnectable, quota: quota, written: written)
   }
 
   /// Devices that may connect.

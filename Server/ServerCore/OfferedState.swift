@@ -83,6 +83,7 @@ package struct JoinTask: Sendable {
   package var state: [UInt8]
   package var content: Workspace
   package var head: LogPrefix
+  package var mark: WorkspaceMark
   /// The limits of the joined state: bytes as they are stored, and units.
   package var bytesMax: Int
   package var unitsMax: UInt64
@@ -92,8 +93,10 @@ package struct JoinTask: Sendable {
 
 /// The result of an offered state.
 package enum JoinOutcome: Hashable, Sendable {
-  /// The log has a new entry: the joined state.
-  case appended
+  /// The log has a new entry: the joined state; and the workspace a fresh mark.
+  case appended(WorkspaceMark)
+  /// The node no longer serves the workspace; nothing was stored.
+  case lost(WorkspaceLoss)
   /// The log holds all of it already.
   case nothingNew
   /// It cannot be read, or contradicts itself or the log.
@@ -223,7 +226,7 @@ extension ServerCore {
       .join(
         JoinTask(
           workspace: id, role: resident.devices[offer.device]?.role, state: offer.bytes,
-          content: content, head: resident.log.head,
+          content: content, head: resident.log.head, mark: resident.mark,
           bytesMax: resident.allowance.stateBytesMax(configuration.quota),
           unitsMax: resident.allowance.unitsMax(configuration.quota),
           wallMilliseconds: now.wallMilliseconds)),
@@ -248,13 +251,17 @@ extension ServerCore {
   ) {
     workspaces[id]?.joins.ended()
     switch outcome {
-    case .joined(.appended):
+    case .joined(.appended(let mark)):
       storageWorked()
+      workspaces[id]?.mark = mark
       actions.add(.report(.stateJoined(connection, workspace: id, device: device)))
       // Reconnecting devices wait until it is read.
       restartMembers(of: id)
       workspaces[id]?.content = nil
       workspaces.load(id, &actions)
+    case .joined(.lost(let loss)):
+      storageWorked()
+      lose(id, loss, at: now)
     case .joined(.nothingNew):
       storageWorked()
       close(connection, .serviceRestart, "connect again to catch up")

@@ -11,6 +11,8 @@ import WireProtocol
 /// copy of the content has to be kept.
 struct ResidentWorkspace: Sendable {
   let id: WorkspaceID
+  /// The store's mark, as of what is known here.
+  var mark: WorkspaceMark
   var log = WorkspaceLog()
   var devices: [DeviceID: Device] = [:]
   /// nil after a failure and after long silence: to be read again before the next batch.
@@ -36,6 +38,7 @@ struct ResidentWorkspace: Sendable {
     id: WorkspaceID, loaded: LoadedWorkspace, configuration: ServerConfiguration, at now: ServerTime
   ) {
     self.id = id
+    mark = loaded.header.mark
     usedAt = now.uptimeMilliseconds
     inboxes = ServerInboxes(
       loaded.header.inboxes,
@@ -164,6 +167,13 @@ extension ResidentWorkspace {
 
     static func invalid(_ message: String) -> Rejection {
       Rejection(code: .invalidChanges, message: message)
+    }
+
+    static func storageFailed(_ times: ServerConfiguration.Times) -> Rejection {
+      Rejection(
+        code: .storageFailed,
+        message: "the server cannot store now; nothing of the batch is stored",
+        retryAfterMilliseconds: UInt32(clamping: times.storageRetryMilliseconds))
     }
   }
 

@@ -28,6 +28,34 @@ extension ResidentWorkspaces {
 
   // MARK: - Batches
 
+  /// A commit became durable: sends its batches and the changes of inboxes.
+  ///
+  /// - Returns: the workspaces with new batches, in their order.
+  mutating func publish(
+    _ commit: CommitInFlight, _ connections: inout Connections, _ actions: inout ActionList,
+    at now: ServerTime
+  ) -> [WorkspaceID] {
+    for (batch, reply) in commit.replies { connections.settle(batch, reply, &actions, at: now) }
+    var changed: [WorkspaceID] = []
+    var seen: Set<WorkspaceID> = []
+    for (batch, entry) in commit.entries {
+      if seen.insert(batch.workspace).inserted { changed.append(batch.workspace) }
+      publish(batch, entry, &connections, &actions)
+    }
+    for (workspace, changes) in commit.inboxes {
+      publish(changes, of: workspace, &connections, &actions)
+    }
+    return changed
+  }
+
+  /// A commit was not stored, or may not have been.
+  mutating func wereLost(_ commit: CommitInFlight) {
+    for touch in commit.touches { self.touch(touch.device, of: touch.workspace) }
+    for (batch, _) in commit.entries { self[batch.workspace]?.stagedWasLost() }
+    for (workspace, _) in commit.records { self[workspace]?.stagedWasLost() }
+    for (workspace, _) in commit.inboxes { self[workspace]?.inboxesWereLost() }
+  }
+
   /// A batch became durable: notify its author, and all other members.
   mutating func publish(
     _ batch: PendingBatch, _ entry: LogEntry, _ connections: inout Connections,

@@ -29,6 +29,10 @@ struct ResidentWorkspaces: Sendable {
 
   var count: Int { residents.count }
   var ids: [WorkspaceID] { residents.keys.sorted() }
+  /// The marks that other nodes may change.
+  var sharedMarks: [WorkspaceID: WorkspaceMark] {
+    configuration.sharesStore ? residents.mapValues(\.mark) : [:]
+  }
   /// Whether nothing waits to be staged or read.
   var isDone: Bool { ready.isEmpty && loading.isEmpty }
 
@@ -122,6 +126,9 @@ struct ResidentWorkspaces: Sendable {
 
   // MARK: - Memory
 
+  /// Everything that is known of a workspace is out of date. A load under way goes on.
+  mutating func forget(_ id: WorkspaceID) { residents[id] = nil }
+
   /// Unloads workspaces that were not used for a while.
   ///
   /// - Parameter isWanted: whether a workspace has other work left.
@@ -182,7 +189,7 @@ struct ResidentWorkspaces: Sendable {
     switch staging {
     case .nothingWaits:
       stageRequests(id, into: &commit, connections, &actions, at: now)
-      residents[id]?.stageInboxes(into: &commit)
+      stageInboxes(id, into: &commit)
       return false
     case .needsContent:
       load(id, &actions)
@@ -191,25 +198,45 @@ struct ResidentWorkspaces: Sendable {
       markReady(id)
       return false
     case .refused(let batch, let rejection):
-      connections.refuse(batch, rejection, &actions, at: now)
+      reply(.refused(rejection), to: batch, in: &commit, &connections, &actions, at: now)
     case .duplicate(let batch, let prefix):
-      connections.acknowledge(batch, at: prefix, &actions)
+      reply(.known(prefix), to: batch, in: &commit, &connections, &actions, at: now)
     case .staged(let batch, let entry, let news):
       commit.bytes += entry.content.bytes.count
       commit.entries.append((batch, entry))
       // Most batches have no events: a keystroke must not pay for them.
       if !news.isEmpty { residents[id]?.post(news, Audience(of: id, connections), at: now) }
       residents[id]?.stageTasks(at: now)
-      residents[id]?.stageInboxes(into: &commit)
+      stageInboxes(id, into: &commit)
     case .contentBroken(let batch):
-      connections.refuse(
-        batch, .invalid("the operations are not causally ready"), &actions, at: now)
+      reply(
+        .refused(.invalid("the operations are not causally ready")), to: batch, in: &commit,
+        &connections, &actions, at: now)
       // Read again after the commit in flight; until then nothing more is staged.
       residents[id]?.content = nil
       markReady(id)
       return false
     }
     return true
+  }
+
+  /// Gives the result of a batch of which nothing is stored: at once, or once the store confirmed
+  /// that this is still the state.
+  private func reply(
+    _ reply: CommitInFlight.Reply, to batch: PendingBatch, in commit: inout CommitInFlight,
+    _ connections: inout Connections, _ actions: inout ActionList, at now: ServerTime
+  ) {
+    guard configuration.sharesStore else {
+      return connections.settle(batch, reply, &actions, at: now)
+    }
+    commit.replies.append((batch, reply))
+    commit.told.insert(batch.workspace)
+  }
+
+  private mutating func stageInboxes(_ id: WorkspaceID, into commit: inout CommitInFlight) {
+    let answers = commit.answers.count
+    residents[id]?.stageInboxes(into: &commit)
+    if configuration.sharesStore, commit.answers.count > answers { commit.told.insert(id) }
   }
 
   /// Answers the waiting requests, by the content as the commit leaves it. The answers are sent
@@ -223,6 +250,7 @@ struct ResidentWorkspaces: Sendable {
     let answers = residents[id]?.answerRequests(at: now) {
       connections.isConnected($0, to: id)
     }
+    if configuration.sharesStore, answers?.isEmpty == false { commit.told.insert(id) }
     for (pending, outcome) in answers ?? [] {
       commit.add(outcome, to: pending, of: id)
       for record in outcome.changes.verdicts {

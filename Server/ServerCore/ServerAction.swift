@@ -59,6 +59,8 @@ package enum ServerReport: Hashable, Sendable {
   case decided(ConnectionID?, workspace: WorkspaceID, device: DeviceID, Verdict)
   /// A device had operations that the log lacked; its state was joined.
   case stateJoined(ConnectionID, workspace: WorkspaceID, device: DeviceID)
+  /// The store was changed by something else than this process; its devices connect again.
+  case workspaceLost(WorkspaceID, WorkspaceLoss)
   case storageFailed(StorageFault)
   case storageRecovered
 }

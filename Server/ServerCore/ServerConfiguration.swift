@@ -15,6 +15,10 @@ package struct ServerConfiguration: Hashable, Sendable {
   package var notifications = Notifications()
   package var times = Times()
   package var advice = Advice()
+  /// Whether other nodes use the same store. Then nothing is answered before the store has
+  /// confirmed that this node's knowledge is up to date; and workspaces in which something has to be
+  /// pushed are looked for again and again, because the node that served them may have ended.
+  package var sharesStore = false
 
   package init() {}
 
@@ -139,6 +143,9 @@ package struct ServerConfiguration: Hashable, Sendable {
     package var touchMilliseconds: Int64 = 1_000
     /// How often the tokens of live connections are checked against the store.
     package var tokenCheckMilliseconds: Int64 = 1_000
+    /// How often a server that shares its store looks for workspaces that no node serves, in which
+    /// something has to be pushed.
+    package var unpushedMilliseconds: Int64 = 5_000
     /// How long the store is left alone after a failure.
     package var storageRetryMilliseconds: Int64 = 1_000
     /// How long damaged data is left alone, unless it is requested.

@@ -12,7 +12,7 @@ extension ServerCore {
     let tokens = connections.tokens
     guard !tokens.isEmpty else { return }
     admission.storeWasAskedForTokens()
-    actions.ask(.findLapsed(tokens), for: .findLapsed)
+    actions.ask(.findLapsed(tokens, known: workspaces.sharedMarks), for: .findLapsed)
   }
 
   /// Checks whether a failed store works again.

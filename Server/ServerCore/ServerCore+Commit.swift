@@ -23,7 +23,7 @@ extension ServerCore {
       withConnections { $0.holds(batch, &$1) }
       // Its contents are examined when it is its turn.
       if let objection = DeviceRole.objection(of: session.role, toWriting: []) {
-        return refuse(batch, objection.code, objection.message, at: now)
+        return refuse(batch, objection, at: now)
       }
       workspaces[session.workspace]?.enqueue(batch)
       workspaces.markReady(session.workspace)
@@ -72,8 +72,9 @@ extension ServerCore {
       deliver(commit.answers)
       return settle(commit.posts)
     }
+    let batch = commit.batch(at: now.wallMilliseconds) { workspaces[$0]?.mark }
     commitInFlight = commit
-    actions.ask(.commit(commit.batch(at: now.wallMilliseconds)), for: .commit)
+    actions.ask(.commit(batch), for: .commit)
   }
 
   // MARK: - The store's answers
@@ -117,22 +118,23 @@ extension ServerCore {
   }
 
   private mutating func committed(_ outcome: StoreOutcome, at now: ServerTime) {
-    guard let commit = commitInFlight else {
+    guard var commit = commitInFlight else {
       preconditionFailure("a commit ended that was not in flight")
     }
     commitInFlight = nil
     switch outcome {
-    case .committed:
+    case .committed(let result):
       storageWorked()
-      var changed: [WorkspaceID] = []
-      var seen: Set<WorkspaceID> = []
-      for (batch, entry) in commit.entries {
-        if seen.insert(batch.workspace).inserted { changed.append(batch.workspace) }
-        workspaces.publish(batch, entry, &connections, &actions)
+      for (id, mark) in result.marks { workspaces[id]?.mark = mark }
+      // Closed first: nothing of this commit reaches their members.
+      for (id, loss) in result.lost.sorted(by: { $0.key < $1.key })
+      where workspaces[id]?.mark == commit.marks[id] {
+        lose(id, loss, at: now)
       }
-      for (workspace, changes) in commit.inboxes {
-        workspaces.publish(changes, of: workspace, &connections, &actions)
+      for post in commit.drop(result.lost) {
+        actions.add(.answerSettled(post.id, .unavailable))
       }
+      let changed = workspaces.publish(commit, &connections, &actions, at: now)
       noteDepartures()
       deliver(commit.answers)
       settle(commit.posts)
@@ -145,15 +147,8 @@ extension ServerCore {
       }
     case .failed(let fault):
       storageFailed(fault, at: now)
-      for touch in commit.touches {
-        workspaces.touch(touch.device, of: touch.workspace)
-      }
-      for (batch, _) in commit.entries {
-        workspaces[batch.workspace]?.stagedWasLost()
-        refuseForStorage(batch, at: now)
-      }
-      for (workspace, _) in commit.records { workspaces[workspace]?.stagedWasLost() }
-      for (workspace, _) in commit.inboxes { workspaces[workspace]?.inboxesWereLost() }
+      workspaces.wereLost(commit)
+      for batch in commit.batches { refuseForStorage(batch, at: now) }
       deliverFailure(of: commit.answers)
       for post in commit.posts { actions.add(.answerSettled(post.id, .unavailable)) }
       for id in Set(commit.entries.map(\.batch.workspace)).sorted() {
@@ -196,18 +191,13 @@ extension ServerCore {
   }
 
   private mutating func refuse(
-    _ batch: PendingBatch, _ code: RefusalCode, _ message: String, retryAfter: UInt32? = nil,
-    at now: ServerTime
+    _ batch: PendingBatch, _ rejection: ResidentWorkspace.Rejection, at now: ServerTime
   ) {
-    let rejection = ResidentWorkspace.Rejection(
-      code: code, message: message, retryAfterMilliseconds: retryAfter)
     withConnections { $0.refuse(batch, rejection, &$1, at: now) }
   }
 
   private mutating func refuseForStorage(_ batch: PendingBatch, at now: ServerTime) {
-    refuse(
-      batch, .storageFailed, "the server cannot store now; nothing of the batch is stored",
-      retryAfter: UInt32(clamping: configuration.times.storageRetryMilliseconds), at: now)
+    refuse(batch, .storageFailed(configuration.times), at: now)
   }
 
   /// Refuses the batches and requests that wait in a workspace.

@@ -88,6 +88,7 @@ extension ServerCore {
       workspace: hello.workspace, device: hello.device, deviceName: hello.deviceName,
       store: hello.store, version: version, nonce: nonce, tokenHash: hash,
       role: record.device.role, expiresAt: record.expiresAt)
+    look(at: record.mark, of: session.workspace, now)
     connections[id]?.phase = .joining(hello, session)
     actions.add(.authenticated(id, session.workspace))
     workspaces[session.workspace]?.letIn(record.device)
@@ -98,7 +99,8 @@ extension ServerCore {
   mutating func foundLapsed(_ outcome: StoreOutcome, at now: ServerTime) {
     admission.storeAnsweredForTokens()
     switch outcome {
-    case .lapsed(let lapsed):
+    case .lapsed(let lapsed, let marks):
+      for (id, mark) in marks.sorted(by: { $0.key < $1.key }) { look(at: mark, of: id, now) }
       for token in lapsed.tokens {
         for (id, session) in connections.sessions where session.tokenHash == token.hash {
           actions.add(.report(.revoked(id, device: session.device)))

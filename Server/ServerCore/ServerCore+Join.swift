@@ -39,6 +39,7 @@ extension ServerCore {
     switch outcome {
     case .workspace(let loaded?):
       storeHealth.wasRead(id)
+      look(at: loaded.header.mark, of: id, now)
       if let resident = workspaces[id] {
         let moved = resident.log.head != loaded.header.head
         workspaces[id]?.refresh(from: loaded, at: now)
@@ -79,10 +80,26 @@ extension ServerCore {
     }
   }
 
-  mutating func restartMembers(of id: WorkspaceID) {
-    for member in connections.members(of: id) {
-      close(member, .serviceRestart, "connect again to catch up")
-    }
+  /// The store reported the mark of a workspace.
+  mutating func look(at mark: WorkspaceMark, of id: WorkspaceID, _ now: ServerTime) {
+    guard let known = workspaces[id]?.mark, known != mark else { return }
+    lose(id, .changedElsewhere, at: now)
+  }
+
+  /// The store is not as this node left it: everything that is known of the workspace is forgotten,
+  /// and its members connect again. Connections that are still being welcomed wait until it is read.
+  mutating func lose(_ id: WorkspaceID, _ loss: WorkspaceLoss, at now: ServerTime) {
+    actions.add(.report(.workspaceLost(id, loss)))
+    refuseRequests(of: id)
+    restartMembers(of: id, loss.reason)
+    workspaces.forget(id)
+    if arrivals.areWaiting(for: id) { workspaces.load(id, &actions) }
+  }
+
+  mutating func restartMembers(
+    of id: WorkspaceID, _ reason: String = "connect again to catch up"
+  ) {
+    for member in connections.members(of: id) { close(member, .serviceRestart, reason) }
   }
 
   /// Continues connections that waited for the content to be durable.

@@ -26,12 +26,12 @@ extension ServerCore {
     findUnpushed(at: now)
   }
 
-  /// Once after the start: reads the workspaces with notifications that still have to be pushed.
+  /// Once after the start, or again and again: reads the workspaces with notifications that still
+  /// have to be pushed.
   private mutating func findUnpushed(at now: ServerTime) {
-    guard !hasLookedForUnpushed, stopping == nil, storeHealth.works,
-      !storeHealth.arePushesDamaged(at: now)
+    guard stopping == nil, storeHealth.works, !storeHealth.arePushesDamaged(at: now),
+      unpushed.takeTurn(configuration, at: now)
     else { return }
-    hasLookedForUnpushed = true
     actions.ask(.findUnpushed, for: .findUnpushed)
   }
 
@@ -40,7 +40,7 @@ extension ServerCore {
     case .unpushed(let ids):
       for id in ids where workspaces[id] == nil { workspaces.load(id, &actions) }
     case .failed(let fault):
-      hasLookedForUnpushed = false
+      unpushed = UnpushedSearch()
       storeHealth.failedToReadPushes(fault, at: now)
       storageFailed(fault, at: now)
     default:
@@ -163,6 +163,23 @@ extension ServerCore {
     guard resident.hasInboxWork else { return }
     workspaces.markReady(id)
     stageCommit(at: now)
+  }
+}
+
+/// When workspaces with notifications to push were looked for.
+struct UnpushedSearch: Sendable {
+  /// In uptime; nil before the first time, and after a failure.
+  private var lookedAt: Int64?
+
+  /// Whether they are to be looked for now.
+  mutating func takeTurn(_ configuration: ServerConfiguration, at now: ServerTime) -> Bool {
+    if let lookedAt {
+      guard configuration.sharesStore,
+        now.uptimeMilliseconds - lookedAt >= configuration.times.unpushedMilliseconds
+      else { return false }
+    }
+    lookedAt = now.uptimeMilliseconds
+    return true
   }
 }
 

@@ -87,15 +87,19 @@ extension ServerCore {
   /// Reports the authority's decisions, once they are durable.
   mutating func settle(_ posts: [CommitInFlight.Post]) {
     for post in posts {
-      let outcome: PostedAnswerOutcome =
-        switch post.answer {
-        case .taken: .taken(isRepeated: !post.isNew)
-        case .answeredAlready(let verdict, let device):
-          .answeredAlready(verdict, by: workspaces[post.workspace]?.devices[device]?.name)
-        case .notAwaited: .notAwaited
-        default: .unavailable
-        }
+      let outcome = post.outcome { workspaces[post.workspace]?.devices[$0]?.name }
       actions.add(.answerSettled(post.id, outcome))
+    }
+  }
+}
+
+extension CommitInFlight.Post {
+  fileprivate func outcome(name: (DeviceID) -> String?) -> PostedAnswerOutcome {
+    switch answer {
+    case .taken: .taken(isRepeated: !isNew)
+    case .answeredAlready(let verdict, let device): .answeredAlready(verdict, by: name(device))
+    case .notAwaited: .notAwaited
+    default: .unavailable
     }
   }
 }

@@ -31,7 +31,7 @@ package struct ServerCore: Sendable {
   var waitingPosts: [WorkspaceID: [PostedAnswer]] = [:]
   var commitInFlight: CommitInFlight?
   var storeHealth: StoreHealth
-  var hasLookedForUnpushed = false
+  var unpushed = UnpushedSearch()
   var stopping: Stopping?
   var actions = ActionList()
 

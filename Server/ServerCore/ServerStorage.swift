@@ -23,8 +23,17 @@ package protocol ServerStorage: AnyObject, Sendable {
   /// Devices that were reported before may be left out.
   func lapsedAccess(among tokens: [ConnectedToken]) throws(StorageFault) -> LapsedAccess
 
+  /// The marks of workspaces that have others now than these.
+  func marks(
+    otherThan known: [WorkspaceID: WorkspaceMark]
+  ) throws(StorageFault) -> [WorkspaceID: WorkspaceMark]
+
   /// The known data about a workspace, except its content; nil if there is none with that id.
   func header(of workspace: WorkspaceID) throws(StorageFault) -> WorkspaceHeader?
+
+  /// The same, for the node that serves the workspace from now on. If another node served it, or
+  /// none, it gets a fresh mark, so that no commit of that node is stored any more.
+  func take(_ workspace: WorkspaceID) throws(StorageFault) -> WorkspaceHeader?
 
   /// The latest snapshot of a prefix that ends at a position or before it.
   func latestSnapshot(of workspace: WorkspaceID, notBehind position: UInt64)
@@ -39,8 +48,9 @@ package protocol ServerStorage: AnyObject, Sendable {
   func entries(of workspace: WorkspaceID, after position: UInt64, limit: Int, bytesMax: Int)
     throws(StorageFault) -> [LogEntry]
 
-  /// Stores everything in one durable transaction, or nothing.
-  func commit(_ batch: CommitBatch) throws(StorageFault)
+  /// Stores everything in one durable transaction, or nothing, except the changes of workspaces
+  /// that have other marks than the batch knows. The others get fresh marks.
+  func commit(_ batch: CommitBatch) throws(StorageFault) -> CommitResult
 
   /// Stores events about access, the newest of each kind.
   func record(_ entries: [AuditEntry]) throws(StorageFault)
@@ -48,22 +58,19 @@ package protocol ServerStorage: AnyObject, Sendable {
   /// Writes something small and durable, to check that writing works.
   func probe() throws(StorageFault)
 
-  /// Appends an entry in one durable transaction; its bytes count for the workspace's day.
+  /// Stores a snapshot of a prefix of the log, and keeps the one before it. Log entries before a
+  /// position that both cover are dropped; the one at the position keeps the chain for devices that
+  /// have the log up to there. Entries are also dropped if a device that lacks them would get a
+  /// snapshot instead.
   ///
-  /// - Throws: `StorageFault.conflict` if it does not follow the head.
-  func append(
-    _ entry: LogEntry, to workspace: WorkspaceID, at wallMilliseconds: Int64
-  ) throws(StorageFault)
-
-  /// Stores a snapshot, and keeps the one before it. Log entries before a position that both cover
-  /// are dropped; the one at the position keeps the chain for devices that have the log up to
-  /// there. Entries are also dropped if a device that lacks them would get a snapshot instead.
+  /// - Returns: whether it was stored: false if the log is another one.
   func save(
     _ snapshot: StoredSnapshot, of workspace: WorkspaceID, truncatingBefore position: UInt64
-  ) throws(StorageFault)
+  ) throws(StorageFault) -> Bool
 
   /// The workspaces in which statuses of tasks are displayed, or in which the inbox of a device
-  /// with valid push targets has entries that were neither acknowledged nor pushed.
+  /// with valid push targets has entries that were neither acknowledged nor pushed. Those that
+  /// another living node serves are left out.
   func workspacesWithUnpushed() throws(StorageFault) -> [WorkspaceID]
 }
 
@@ -76,11 +83,14 @@ package struct TokenRecord: Hashable, Sendable {
   package var expiresAt: Int64?
   /// The byte limit of the workspace's files, if it has its own.
   package var fileBytesMax: Int?
+  /// The mark of the workspace.
+  package var mark: WorkspaceMark
 
   package init(
     workspace: WorkspaceID, device: DeviceRecord, isRevoked: Bool, expiresAt: Int64? = nil,
-    fileBytesMax: Int? = nil
+    fileBytesMax: Int? = nil, mark: WorkspaceMark
   ) {
+    self.mark = mark
     self.workspace = workspace
     self.device = device
     self.isRevoked = isRevoked
@@ -247,6 +257,7 @@ package struct WorkspaceHeader: Hashable, Sendable {
   /// The chain of the empty log: random, so that no two logs are alike.
   package var firstChain: UInt64
   package var head: LogPrefix
+  package var mark: WorkspaceMark
   /// Devices that may connect.
   package var devices: [DeviceRecord]
   /// Leases and dispatches.
@@ -257,10 +268,12 @@ package struct WorkspaceHeader: Hashable, Sendable {
   package var written: DailyWrites
 
   package init(
-    name: String, firstChain: UInt64, head: LogPrefix, devices: [DeviceRecord],
-    authority: AuthorityRecords = AuthorityRecords(), inboxes: InboxRecords = InboxRecords(),
+    name: String, firstChain: UInt64, head: LogPrefix, mark: WorkspaceMark,
+    devices: [DeviceRecord], authority: AuthorityRecords = AuthorityRecords(),
+    inboxes: InboxRecords = InboxRecords(),
     quota: WorkspaceQuota = WorkspaceQuota(), written: DailyWrites = DailyWrites()
   ) {
+    self.mark = mark
     self.quota = quota
     self.written = written
     self.name = name
@@ -317,11 +330,16 @@ package struct CommitBatch: Sendable {
   /// Leases and dispatches; each row replaces the one with the same key.
   package var records: [(workspace: WorkspaceID, records: AuthorityRecords)] = []
   package var inboxes: [(workspace: WorkspaceID, changes: InboxChanges)] = []
+  /// The marks that the node knows, of all these workspaces, and of those about which it says
+  /// something that the store must confirm.
+  package var marks: [WorkspaceID: WorkspaceMark] = [:]
 
   package init() {}
 
-  package var isEmpty: Bool {
-    appends.isEmpty && touches.isEmpty && records.isEmpty && inboxes.isEmpty
+  /// The workspaces whose content, authority or inboxes it changes: they get fresh marks. Touches
+  /// alone change nothing that a node relies on.
+  package var changedWorkspaces: Set<WorkspaceID> {
+    Set(appends.map(\.workspace)).union(records.map(\.workspace)).union(inboxes.map(\.workspace))
   }
 }
 

@@ -9,8 +9,6 @@ package struct StorageFault: Error, Hashable, Sendable, CustomStringConvertible 
     case busy
     /// The stored data contradicts itself.
     case corrupt
-    /// Another writer changed the base of the change.
-    case conflict
     /// A fault in the code: the database rejects a statement.
     case internalError
   }

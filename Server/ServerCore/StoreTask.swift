@@ -7,7 +7,9 @@ package enum StoreTask: Sendable {
   case authenticate(tokenHash: [UInt8])
   case redeem(CodeRedemption)
   case addCode(CodeProposal)
-  case findLapsed([ConnectedToken])
+  /// Also looks at the marks that the node knows.
+  case findLapsed([ConnectedToken], known: [WorkspaceID: WorkspaceMark])
+  /// Takes the workspace, and reads it.
   case load(WorkspaceID)
   case catchUp(CatchUpTask)
   case commit(CommitBatch)
@@ -18,7 +20,7 @@ package enum StoreTask: Sendable {
   case keepSnapshot(StoredSnapshot, of: WorkspaceID, truncatingBefore: UInt64)
   /// Joins a state with the durable one, then becomes an `appendState`.
   case join(JoinTask)
-  case appendState(LogEntry, to: WorkspaceID, wallMilliseconds: Int64)
+  case appendState(LogEntry, to: WorkspaceID, mark: WorkspaceMark, wallMilliseconds: Int64)
   case findUnpushed
   case probe
   case record([AuditEntry])
@@ -66,7 +68,8 @@ extension StoreTask {
       case .state(let bytes):
         let entry = LogEntry(prefix: task.head.appending(bytes), content: .state(bytes))
         return .task(
-          .appendState(entry, to: task.workspace, wallMilliseconds: task.wallMilliseconds))
+          .appendState(
+            entry, to: task.workspace, mark: task.mark, wallMilliseconds: task.wallMilliseconds))
       case .nothing(let outcome): return .done(.joined(outcome))
       }
     default: return .task(self)
@@ -88,7 +91,8 @@ package enum StoreOutcome: Sendable {
   case token(TokenRecord?)
   case redemption(RedemptionOutcome)
   case code(CodeOutcome)
-  case lapsed(LapsedAccess)
+  /// - marks: those of workspaces that have others than the task knew.
+  case lapsed(LapsedAccess, marks: [WorkspaceID: WorkspaceMark])
   /// nil if there is no such workspace.
   case workspace(LoadedWorkspace?)
   /// The missing part of a device's log.
@@ -99,8 +103,9 @@ package enum StoreOutcome: Sendable {
   ///
   /// - isPrefix: whether the device's log is known to be a prefix of this log.
   case snapshotNeeded(isPrefix: Bool)
-  case committed
-  case snapshotSaved(bytes: Int)
+  case committed(CommitResult)
+  /// - bytes: nil if the log is another one, so that nothing was saved.
+  case snapshotSaved(bytes: Int?)
   case joined(JoinOutcome)
   /// Workspaces with notifications that still have to be pushed.
   case unpushed([WorkspaceID])
@@ -131,10 +136,13 @@ extension ServerStorage {
         return .redemption(try redeem(redemption))
       case .addCode(let proposal):
         return .code(try addCode(proposal))
-      case .findLapsed(let tokens):
-        return .lapsed(try lapsedAccess(among: tokens))
+      case .findLapsed(let tokens, let known):
+        return .lapsed(
+          try lapsedAccess(among: tokens),
+          marks: known.isEmpty ? [:] : try marks(otherThan: known))
       case .load(let workspace):
-        return .workspace(try load(workspace))
+        guard let header = try take(workspace) else { return .workspace(nil) }
+        return .workspace(try content(of: workspace, header))
       case .catchUp(let task):
         return try catchUp(task)
       case .packSnapshot(let workspace, _, let prefix, let partBytesMax):
@@ -143,19 +151,22 @@ extension ServerStorage {
             forSnapshot: PackedSnapshot.pack(workspace), prefix: prefix,
             partBytesMax: partBytesMax), work: 0)
       case .commit(let batch):
-        try commit(batch)
-        return .committed
+        return .committed(try commit(batch))
       case .saveSnapshot, .join:
         switch task.preparation() {
         case .task(let rest): return perform(rest)
         case .done(let outcome): return outcome
         }
       case .keepSnapshot(let snapshot, let id, let position):
-        try save(snapshot, of: id, truncatingBefore: position)
-        return .snapshotSaved(bytes: snapshot.bytes.count)
-      case .appendState(let entry, let id, let wallMilliseconds):
-        try append(entry, to: id, at: wallMilliseconds)
-        return .joined(.appended)
+        let isSaved = try save(snapshot, of: id, truncatingBefore: position)
+        return .snapshotSaved(bytes: isSaved ? snapshot.bytes.count : nil)
+      case .appendState(let entry, let id, let mark, let wallMilliseconds):
+        var batch = CommitBatch()
+        batch.wallMilliseconds = wallMilliseconds
+        batch.appends = [(id, entry)]
+        batch.marks = [id: mark]
+        let result = try commit(batch)
+        return .joined(result.lost[id].map(JoinOutcome.lost) ?? .appended(result.marks[id] ?? mark))
       case .findUnpushed:
         return .unpushed(try workspacesWithUnpushed())
       case .probe:
@@ -190,10 +201,17 @@ extension ServerStorage {
     return .frames(packed.frames, work: packed.work)
   }
 
+  /// Reads a workspace for a process that does not serve it.
+  package func readWorkspace(_ id: WorkspaceID) throws(StorageFault) -> LoadedWorkspace? {
+    guard let header = try header(of: id) else { return nil }
+    return try content(of: id, header)
+  }
+
   /// Reads a workspace: the latest snapshot and the log after it or, if that does not lead to the
   /// head, the previous snapshot and the log after that.
-  private func load(_ id: WorkspaceID) throws(StorageFault) -> LoadedWorkspace? {
-    guard let header = try header(of: id) else { return nil }
+  private func content(
+    of id: WorkspaceID, _ header: WorkspaceHeader
+  ) throws(StorageFault) -> LoadedWorkspace {
     var contradiction = "it has neither log nor snapshot"
     var limit = header.head.position
     while true {

@@ -117,7 +117,7 @@ package enum DatabaseOpening {
     switch fault.code {
     case .corrupt: return .corrupt(path: path, keptAt: nil, reason: fault.message)
     case .full: return .full(path: path)
-    case .unavailable, .busy, .conflict, .internalError:
+    case .unavailable, .busy, .internalError:
       return .unavailable(path: path, reason: fault.message)
     }
   }

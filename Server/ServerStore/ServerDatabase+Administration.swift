@@ -60,11 +60,12 @@ extension ServerDatabase {
     try write { db in
       try db.execute(
         sql: """
-          INSERT INTO workspaces (id, name, first_chain, created_at) VALUES (?, ?, ?, ?)
+          INSERT INTO workspaces (id, name, first_chain, created_at, mark) VALUES (?, ?, ?, ?, ?)
           ON CONFLICT (name) DO NOTHING
           """,
         arguments: [
           proposal.id.column, proposal.name, proposal.firstChain.column, proposal.createdAt,
+          WorkspaceMark.random().rawValue.column,
         ])
       guard
         let row = try Row.fetchOne(

@@ -25,15 +25,14 @@ extension ServerDatabase {
     of workspace: WorkspaceID, at position: UInt64
   ) throws(StorageFault) -> UInt64? {
     try readBeside { db in
-      let number = try number(of: workspace, in: db)
-      let chain = try Int64.fetchOne(
-        db,
-        sql: """
-          SELECT chain FROM log WHERE workspace = ? AND position = ?
-          UNION ALL SELECT chain FROM snapshots WHERE workspace = ? AND position = ?
-          """, arguments: [number, position.column, number, position.column])
-      return chain.map(UInt64.init(column:))
+      try db.chain(ofWorkspace: try number(of: workspace, in: db), at: position)
     }
+  }
+
+  /// Whether the log begins with that one.
+  private func holds(_ prefix: LogPrefix, workspace number: Int64, in db: Database) throws -> Bool {
+    try head(ofWorkspace: number, in: db) == prefix
+      || db.chain(ofWorkspace: number, at: prefix.position) == prefix.chain
   }
 
   package func entries(
@@ -58,28 +57,14 @@ extension ServerDatabase {
     }
   }
 
-  package func append(
-    _ entry: LogEntry, to workspace: WorkspaceID, at wallMilliseconds: Int64
-  ) throws(StorageFault) {
-    try requireSpace()
-    try write { db in
-      let number = try number(of: workspace, in: db)
-      let head = try head(ofWorkspace: number, in: db)
-      guard head.appending(entry.content.bytes) == entry.prefix else {
-        throw StorageFault(code: .conflict, message: "the entry does not follow on the log")
-      }
-      try insert(entry, workspace: number, in: db)
-      try note(
-        entry.content.bytes.count, written: number, at: wallMilliseconds, in: db)
-    }
-  }
-
   package func save(
     _ snapshot: StoredSnapshot, of workspace: WorkspaceID, truncatingBefore position: UInt64
-  ) throws(StorageFault) {
+  ) throws(StorageFault) -> Bool {
     try write { db in
-      // It may have been deleted meanwhile.
-      guard let number = try knownNumber(of: workspace, in: db) else { return }
+      // It may have been deleted meanwhile, and the log may be another one.
+      guard let number = try knownNumber(of: workspace, in: db),
+        try holds(snapshot.prefix, workspace: number, in: db)
+      else { return false }
       try db.execute(
         sql: """
           INSERT OR REPLACE INTO snapshots (workspace, position, chain, bytes) VALUES (?, ?, ?, ?)
@@ -108,6 +93,7 @@ extension ServerDatabase {
         arguments: [
           number, number, position.column, KeptLog.entryBytesMin, number, KeptLog.bytesMax,
         ])
+      return true
     }
   }
 
@@ -213,4 +199,16 @@ private enum KeptLog {
   static let bytesMax = limits.catchUpBytesMax
   /// The minimum size that an entry counts as.
   static let entryBytesMin = limits.catchUpBytesMax / limits.catchUpEntriesMax
+}
+
+extension Database {
+  fileprivate func chain(ofWorkspace number: Int64, at position: UInt64) throws -> UInt64? {
+    try Int64.fetchOne(
+      self,
+      sql: """
+        SELECT chain FROM log WHERE workspace = ? AND position = ?
+        UNION ALL SELECT chain FROM snapshots WHERE workspace = ? AND position = ?
+        """, arguments: [number, position.column, number, position.column]
+    ).map(UInt64.init(column:))
+  }
 }

@@ -40,7 +40,7 @@ extension ServerDatabase: ServerStorage {
       let row = try Row.fetchOne(
         db,
         sql: """
-          SELECT w.id AS workspace, w.file_bytes_max, d.id AS device, d.name, d.seen_position,
+          SELECT w.id AS workspace, w.mark, w.file_bytes_max, d.id AS device, d.name, d.seen_position,
             d.last_seen_at, d.revoked_at, t.role, t.expires_at
           FROM tokens t
           JOIN workspaces w ON w.number = t.workspace
@@ -55,7 +55,7 @@ extension ServerDatabase: ServerStorage {
           seenLogPosition: row.position("seen_position"), lastSeenAt: row["last_seen_at"],
           role: try row.role),
         isRevoked: row["revoked_at"] != nil, expiresAt: row["expires_at"],
-        fileBytesMax: row["file_bytes_max"])
+        fileBytesMax: row["file_bytes_max"], mark: row.mark)
     }
   }
 
@@ -181,7 +181,7 @@ extension ServerDatabase: ServerStorage {
       let number: Int64 = row["number"]
       return WorkspaceHeader(
         name: row["name"], firstChain: UInt64(column: row["first_chain"]),
-        head: try head(ofWorkspace: number, in: db),
+        head: try head(ofWorkspace: number, in: db), mark: row.mark,
         devices: try records(ofWorkspace: number, in: db),
         authority: try authority(ofWorkspace: number, in: db),
         inboxes: try InboxRows(ofWorkspace: number, in: db).records(), quota: row.quota,
@@ -206,56 +206,9 @@ extension ServerDatabase: ServerStorage {
     }
   }
 
-  package func commit(_ batch: CommitBatch) throws(StorageFault) {
-    try requireSpace()
-    try write { db in
-      // A deleted workspace accepts nothing; its devices are notified within a second.
-      for (workspace, entry) in batch.appends {
-        guard let number = try knownNumber(of: workspace, in: db) else { continue }
-        try insert(entry, workspace: number, in: db)
-        try note(
-          entry.content.bytes.count, written: number, at: batch.wallMilliseconds, in: db)
-      }
-      for change in batch.records {
-        guard let number = try knownNumber(of: change.workspace, in: db) else { continue }
-        try save(change.records, workspace: number, in: db)
-      }
-      for change in batch.inboxes {
-        guard let number = try knownNumber(of: change.workspace, in: db) else { continue }
-        try InboxRows(ofWorkspace: number, in: db).save(change.changes)
-      }
-      let touch = try db.cachedStatement(
-        sql: """
-          UPDATE devices SET name = ?, last_seen_at = ?, seen_position = max(seen_position, ?)
-          WHERE workspace = (SELECT number FROM workspaces WHERE id = ?) AND id = ?
-          """)
-      for change in batch.touches {
-        try touch.execute(arguments: [
-          change.name, change.wallMilliseconds, change.seenLogPosition.column,
-          change.workspace.column, change.device.column,
-        ])
-      }
-    }
-  }
-
   package func probe() throws(StorageFault) {
     try requireSpace()
     try write { try $0.execute(sql: "UPDATE server SET probes = probes + 1") }
-  }
-
-  /// The bytes count for their day.
-  func note(
-    _ bytes: Int, written workspace: Int64, at wallMilliseconds: Int64, in db: Database
-  ) throws {
-    let day = wallMilliseconds / DailyWrites.dayMilliseconds
-    try db.cachedStatement(
-      sql: """
-        UPDATE workspaces SET
-          written_bytes = CASE WHEN written_day = ?1 THEN written_bytes ELSE 0 END + ?2,
-          written_day = ?1
-        WHERE number = ?3
-        """
-    ).execute(arguments: [day, bytes, workspace])
   }
 
   func knownNumber(of workspace: WorkspaceID, in db: Database) throws -> Int64? {
@@ -280,6 +233,9 @@ extension Row {
       return role
     }
   }
+
+  /// The column `mark`.
+  var mark: WorkspaceMark { WorkspaceMark(rawValue: UInt64(column: self["mark"])) }
 
   /// The limits of the workspace in this row.
   var quota: WorkspaceQuota {

@@ -13,6 +13,11 @@ enum ServerSchema {
       workspaces + access + authority + notifications + pushDeliveries + liveStatuses
     ),
     ("2026-11 quotas, roles, ends and audit", permissions),
+    (
+      "2026-12 marks",
+      // A random number, which changes with all that is stored in the workspace.
+      "ALTER TABLE workspaces ADD COLUMN mark INTEGER NOT NULL DEFAULT 0"
+    ),
   ]
 
   static var migrator: DatabaseMigrator {

@@ -72,7 +72,7 @@ final class LiveStatusSender {
 
   // MARK: - Events
 
-  /// A task's state is to be displayed.
+  /// A task's state must be displayed.
   func show(_ order: LiveStatusOrder) {
     guard !isStopping else { return }
     let queue = queue

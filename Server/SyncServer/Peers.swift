@@ -74,7 +74,7 @@ struct Peers {
 
   // MARK: - Sending
 
-  /// Something is to be sent: it counts as unsent from now on.
+  /// Something must be sent: it counts as unsent from now on.
   mutating func willSend(_ count: Int, to ids: [ConnectionID]) {
     for id in ids { peers[id]?.unsentBytes += count }
   }

@@ -88,7 +88,7 @@ final class PushService {
     if let nextAt, nextAt <= now || now < readAt { read() }
   }
 
-  /// A task's state is to be displayed.
+  /// A task's state must be displayed.
   func show(_ order: LiveStatusOrder) {
     statuses.show(order)
   }

@@ -85,9 +85,11 @@ extension ServerAdministration {
       for listing in try database.logs(ofWorkspaceNamed: workspaceName) {
         var log = Log(listing)
         // Read in the same way as by the serving process: only that shows whether it is readable.
-        if case .failed(let fault) = database.perform(.load(listing.workspace)) {
-          guard fault.code == .corrupt else { throw fault }
-          log.problem = SyncServerError(fault).message
+        do throws(StorageFault) {
+          _ = try database.readWorkspace(listing.workspace)
+        } catch {
+          guard error.code == .corrupt else { throw error }
+          log.problem = SyncServerError(error).message
         }
         logs.append(log)
       }

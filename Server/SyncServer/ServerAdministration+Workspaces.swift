@@ -164,11 +164,7 @@ extension ServerAdministration {
   package func exportWorkspace(named name: String) throws(SyncServerError) -> Data {
     let id = try listing(named: name).id
     let loaded = try withDatabase { database throws(StorageFault) -> QueueModel.Workspace? in
-      switch database.perform(.load(id)) {
-      case .workspace(let loaded): return loaded?.workspace
-      case .failed(let fault): throw fault
-      default: return nil
-      }
+      try database.readWorkspace(id)?.workspace
     }
     guard let loaded else {
       throw SyncServerError(.tryLater, "Workspace \"\(name)\" is being deleted.")

@@ -45,7 +45,7 @@ package struct ServerCertificate: Hashable, Sendable {
 
   private func certificates() throws(SyncServerError) -> [NIOSSLCertificate] {
     let bytes = try ServerCertificate.read(chainFile, as: "certificate")
-    // The library's text about a file without PEM is no help; the file's name is.
+    // The library's text about a file without PEM does not help; the file's name does.
     guard let chain = try? NIOSSLCertificate.fromPEMBytes(bytes), !chain.isEmpty else {
       throw SyncServerError(
         .failed, "The certificate file \(chainFile) contains no certificate in PEM.")

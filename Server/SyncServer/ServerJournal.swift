@@ -76,6 +76,10 @@ final class ServerJournal {
         source \(source(id))
         """, metadata: ["device": "\(device)", "workspace": "\(workspace)"])
       record(.stateJoined, workspace, device, source: source(id))
+    case .workspaceLost(let workspace, let loss):
+      logger.warning(
+        "workspace \(workspace) is read again: \(loss.reason)",
+        metadata: ["workspace": "\(workspace)"])
     case .storageFailed(let fault):
       logger.error("the store failed: \(fault)")
     case .storageRecovered:
@@ -114,7 +118,8 @@ final class ServerJournal {
     case .faulted: metrics.faults += 1
     case .slowConsumerCut: metrics.slowConsumers += 1
     case .storageFailed: metrics.storeFailures += 1
-    case .paired, .joined, .revoked, .decided, .stateJoined, .storageRecovered: break
+    case .paired, .joined, .revoked, .decided, .stateJoined, .workspaceLost, .storageRecovered:
+      break
     }
   }
 
@@ -177,7 +182,7 @@ struct PendingAudit {
 
   /// Begins to store waiting events, once a second.
   ///
-  /// - Returns: nil if nothing is to be stored now.
+  /// - Returns: nil if nothing has to be stored now.
   mutating func begin(at uptimeMilliseconds: Int64) -> [AuditEntry]? {
     guard !entries.isEmpty, !isStoring, uptimeMilliseconds - storedAt >= 1_000 else { return nil }
     storedAt = uptimeMilliseconds

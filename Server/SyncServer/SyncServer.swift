@@ -263,7 +263,7 @@ package final class SyncServer: Sendable {
         value: AdaptiveRecvByteBufferAllocator(
           minimum: 64, initial: 512, maximum: InputTurns.readingBytesMax)
       )
-      // `TurnHandler` closes a peer that sends no more, after its input had its turns.
+      // `TurnHandler` closes a peer that has stopped sending, after it has processed the input.
       .childChannelOption(.allowRemoteHalfClosure, value: true)
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {

@@ -40,7 +40,7 @@ package struct SyncServerError: Error, Hashable, Sendable, CustomStringConvertib
         .disk, "The disk of the database is full. Nothing was changed. Free space and try again.")
     case .unavailable:
       self.init(.disk, "The database cannot be read or written: \(fault.message).")
-    case .busy, .conflict: self.init(.tryLater, "The database is busy. Try again.")
+    case .busy: self.init(.tryLater, "The database is busy. Try again.")
     case .internalError: self.init(.failed, "The database refused the change: \(fault.message).")
     }
   }

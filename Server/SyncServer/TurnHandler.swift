@@ -25,7 +25,7 @@ final class TurnHandler: ChannelDuplexHandler, TurnTaker {
   private var isClosing = false
   private var end: End?
 
-  /// Why no more input comes.
+  /// The reason for the end of the input.
   private enum End {
     /// The sender ended its half.
     case said

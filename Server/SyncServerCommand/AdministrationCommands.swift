@@ -9,8 +9,8 @@ struct PairingCodeCommand: ParsableCommand {
     abstract: "Print a one-time code that pairs a new device; works while serving.",
     discussion: """
       The code works for one device, for 10 minutes and 1,000 wrong guesses. The first code of \
-      a server creates its workspace; another workspace needs --new. Without a running server \
-      the command ends with 4.
+      a server creates its workspace; another workspace needs --new. Without a running server, \
+      the command exits with 4.
 
       A viewer can only read. An author can also queue, edit and answer requests. A host can \
       also run agents. With --expires the access ends by itself; pairing the device again \

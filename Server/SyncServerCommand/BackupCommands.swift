@@ -16,9 +16,10 @@ struct BackupCommand: ParsableCommand {
       cospool-backup.timer. Its options are in \(ServerUnit.optionsFile). Without a package, \
       have cron run `cospool-server backup create --folder FOLDER --keep 14`.
 
-      The folder holds each content once for all backups, as a file named by its SHA-256. Files \
-      in the folder never change, so any tool that copies new files can copy complete backups \
-      elsewhere.
+      Each backup is a folder with a date, of the shape of a data directory. Attachments that \
+      the backup before has are hard links. Files never change. To copy backups elsewhere, use \
+      a tool that stores each content once, such as restic, or keeps hard links, such as rsync \
+      -aH.
 
       EXAMPLES
         cospool-server backup create --folder /backup
@@ -55,8 +56,8 @@ struct BackupCreateCommand: ParsableCommand {
     commandName: "create",
     abstract: "Make a backup.",
     discussion: """
-      It works while the server runs. It copies only what no earlier backup has, so each \
-      attachment takes its space once.
+      It works while the server runs. Attachments that the latest backup has take no space \
+      again, if the disk has hard links.
 
       A shell runs --then after the backup. If the command fails, this command fails. The shell has no \
       terminal, and its environment holds PATH, HOME, LANG, COSPOOL_BACKUP_FOLDER and COSPOOL_BACKUP_NAME \
@@ -66,7 +67,7 @@ struct BackupCreateCommand: ParsableCommand {
       EXAMPLES
         cospool-server backup create --folder /backup
         cospool-server backup create --keep 14
-        cospool-server backup create --folder /backup --then 'rclone copy "$COSPOOL_BACKUP_FOLDER" s3:me'
+        cospool-server backup create --folder /backup --then 'restic backup "$COSPOOL_BACKUP_FOLDER"'
       """)
 
   @OptionGroup var place: BackupFolderOptions
@@ -131,8 +132,7 @@ struct BackupListCommand: ParsableCommand {
 struct BackupVerifyCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "verify",
-    abstract:
-      "Restore a backup into a temporary folder, and check all of it.",
+    abstract: "Check all of a backup.",
     discussion: """
       It compares the hash of every file, has SQLite check the database, and reads every \
       workspace as the server does. If a backup's date is ahead of this machine's clock, name \
@@ -141,17 +141,11 @@ struct BackupVerifyCommand: ParsableCommand {
 
   @OptionGroup var place: BackupFolderOptions
 
-  @Option(
-    help: ArgumentHelp(
-      "A folder with space for all of it. Default: the system's temporary folder.",
-      valueName: "folder"))
-  var scratch: String?
-
-  @Argument(help: "The backup's name; without, the latest.")
+  @Argument(help: "The backup's name. Default: the latest.")
   var name: String?
 
   func run() throws {
-    let verified = try place.backup().verify(name: name, scratch: scratch)
+    let verified = try place.backup().verify(name: name)
     if place.json {
       try StandardOutput.write(json: verified)
     } else {
@@ -163,7 +157,7 @@ struct BackupVerifyCommand: ParsableCommand {
 struct BackupRestoreCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "restore",
-    abstract: "Replace the contents of the data directory by a backup.",
+    abstract: "Replace the contents of the data directory with a backup.",
     discussion: """
       Stop the server first. The current contents move into a folder before-restore-… in the \
       data directory. Revoked devices stay revoked, even if they had access at the time of the \
@@ -177,7 +171,7 @@ struct BackupRestoreCommand: ParsableCommand {
 
   @OptionGroup var place: BackupFolderOptions
 
-  @Argument(help: "The backup's name; without, the latest.")
+  @Argument(help: "The backup's name. Default: the latest.")
   var name: String?
 
   func run() throws {

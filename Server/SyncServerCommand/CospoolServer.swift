@@ -14,38 +14,38 @@ struct CospoolServer: AsyncParsableCommand {
     abstract: "Keep the work queues of your coding agents identical on every device.",
     discussion: """
       The data directory is --data DIR, or else $COSPOOL_SERVER_DATA, or else \
-      $XDG_DATA_HOME/cospool-server, or else ~/.local/share/cospool-server. For root without \
-      any of these, it is that of the service: \(ServerUnit.dataDirectory). If another account \
+      $XDG_DATA_HOME/cospool-server, or else ~/.local/share/cospool-server. For root, if none of \
+      these is set, it is the service's: \(ServerUnit.dataDirectory). If another account \
       owns the data, root's commands run as that account.
 
       EXAMPLES
         cospool-server                                   serve on 127.0.0.1:\(SyncServerOptions.portDefault)
         cospool-server serve --host 10.0.0.5 --port 7500 serve a private network
         cospool-server serve --host 0.0.0.0 --certificate c.pem --key k.pem
-                                                         serve all over TLS (wss)
+                                                         serve all networks over TLS (wss)
         cospool-server serve --trusted-proxy 127.0.0.1 --url wss://cospool.example
                                                          behind a proxy with TLS on this machine
         cospool-server serve --metrics 9420              numbers for Prometheus, on this machine
         cospool-server pair                              print a one-time code for a new device
-        cospool-server pair --workspace team --new       the same for another workspace, a new one
-        cospool-server pair --role viewer --expires 30d  for a device that only looks, for a month
+        cospool-server pair --workspace team --new       create a workspace, and print its code
+        cospool-server pair --role viewer --expires 30d  for a device that can only read, for 30 days
         cospool-server devices                           list the devices
-        cospool-server revoke old-laptop                 take a device's access away
-        cospool-server status                            logs, whether they can be read, pushes
-        cospool-server doctor                            what is wrong, and what to do
-        cospool-server backup create --folder /backup    a backup, while it runs
-        cospool-server workspace quota team --daily 256  what a workspace may take
-        cospool-server workspace rename default team     another name for a workspace
-        cospool-server log                               who paired, joined, was refused, decided
+        cospool-server revoke old-laptop                 revoke a device's access
+        cospool-server status                            devices, logs and pushes
+        cospool-server doctor                            find problems, and suggest fixes
+        cospool-server backup create --folder /backup    back up while the server runs
+        cospool-server workspace quota team --daily 256  limit the space of a workspace
+        cospool-server workspace rename default team     rename a workspace
+        cospool-server log                               who paired, joined, was refused or decided
         cospool-server push configure apns --key-file K  push to Apple's devices
         cospool-server push configure answers --server https://cospool.example
-                                                         buttons that approve and deny (ntfy)
-        cospool-server push configure root --file ca.pem trust an authority of your own
+                                                         approve and deny by buttons (ntfy)
+        cospool-server push configure root --file ca.pem trust your own authority
         cospool-server push configure network --allow 10.0.0.8
-                                                         push to this address inside, too
-        cospool-server service install                   systemd runs the server
-        cospool-server push targets                      where notifications are pushed to
-        cospool-server push test 3f0c                    send a notice there now
+                                                         also push to this private address
+        cospool-server service install                   run the server under systemd
+        cospool-server push targets                      list where notifications go
+        cospool-server push test 3f0c                    send a test notice now
 
       With --json, errors are JSON as well, on stderr: {"error": {"code", "message", "exitCode"}}.
 
@@ -63,7 +63,7 @@ struct CospoolServer: AsyncParsableCommand {
     defaultSubcommand: ServeCommand.self)
 
   static func main() async {
-    // Every file that it writes belongs to its owner alone from the start, also in a shared
+    // Every file that it writes belongs only to its owner from the start, even in a shared
     // directory.
     umask(0o077)
     DispatchLog.silence()
@@ -92,7 +92,7 @@ struct CospoolServer: AsyncParsableCommand {
     }
   }
 
-  /// Whether errors are to be JSON as well.
+  /// Whether errors are written as JSON, too.
   private static var asksForJSON: Bool {
     ProcessInfo.processInfo.arguments.prefix { $0 != "--" }.contains("--json")
   }

@@ -1,9 +1,9 @@
 import ArgumentParser
 import Basics
-import HealthChecks
 import Logging
 import NetworkAddresses
 import Observability
+import Operations
 import ProcessResources
 import ServerCore
 import SyncServer

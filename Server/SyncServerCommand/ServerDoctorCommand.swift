@@ -1,7 +1,7 @@
 import ArgumentParser
 import Basics
 import Foundation
-import HealthChecks
+import Operations
 import SyncServer
 
 /// Checks the server, and suggests fixes.

@@ -2,6 +2,7 @@ import ArgumentParser
 import Basics
 import CommandArguments
 import Foundation
+import Operations
 import QueueModel
 import SyncServer
 
@@ -9,7 +10,7 @@ import SyncServer
 struct ServerFailure: Encodable {
   private(set) var code: String
   private(set) var message: String
-  /// Of the process; 0 for help and the version, which are answers.
+  /// The exit code; 0 for help and the version, which are answers.
   private(set) var exitCode: Int32
   /// What people read; with the usage if the arguments are wrong. Empty if all is said.
   let text: String
@@ -26,6 +27,9 @@ struct ServerFailure: Encodable {
     case let error as SyncServerError:
       (code, message, exitCode) = (error.code.rawValue, error.message, error.exitCode)
       // It may name a folder of the data directory, to which another account writes.
+      text = "cospool-server: \(ShownName.lines(error.message))"
+    case let error as OperationFailure:
+      (code, message, exitCode) = (error.code, error.message, error.exitCode)
       text = "cospool-server: \(ShownName.lines(error.message))"
     default:
       let status = CospoolServer.exitCode(for: error)

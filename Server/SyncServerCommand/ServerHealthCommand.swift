@@ -11,7 +11,7 @@ struct ServerHealthCommand: AsyncParsableCommand {
       It requests /healthz on the server's own port, for at most five seconds. For people, \
       `doctor` checks everything, which takes longer.
 
-      Exit codes: 0 it works, 1 it reports that it does not, 4 it does not run, does not \
+      Exit codes: 0 the server works, 1 it reports that it does not work, 4 it does not run, does not \
       answer, or does not report its address.
       """)
 

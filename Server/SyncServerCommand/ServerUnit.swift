@@ -1,5 +1,5 @@
 import Foundation
-import Systemd
+import Operations
 
 /// The unit under which systemd runs the server; systemd.exec(5), systemd.resource-control(5).
 struct ServerUnit: Equatable {

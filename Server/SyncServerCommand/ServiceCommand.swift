@@ -1,8 +1,8 @@
 import ArgumentParser
 import Basics
 import Foundation
+import Operations
 import SyncServer
-import Systemd
 
 /// `cospool-server service …`
 struct ServiceCommand: ParsableCommand {
@@ -38,90 +38,22 @@ struct ServiceScopeOptions: ParsableArguments {
     help: ArgumentHelp("The folder of units, if it is not the usual one.", valueName: "dir"))
   var unitFolder: String?
 
-  func unitPath() throws(SyncServerError) -> String {
-    if let unitFolder { return unitFolder + "/" + ServerUnit.name }
-    guard user else { return "/etc/systemd/system/" + ServerUnit.name }
-    return try Self.folder(ProcessInfo.processInfo.environment, home: ServerAccount.home) + "/"
-      + ServerUnit.name
-  }
-
-  /// The folder of a user's own units.
-  ///
-  /// - Parameter home: the home directory that the system reports if HOME is not set.
-  static func folder(
-    _ variables: [String: String], home: String
-  ) throws(SyncServerError) -> String {
-    if let configured = variables["XDG_CONFIG_HOME"], configured.hasPrefix("/") {
-      return configured + "/systemd/user"
+  func unit() throws(OperationFailure) -> ServiceUnit {
+    let variables = ["HOME": ServerAccount.home].merging(ProcessInfo.processInfo.environment) {
+      $1.isEmpty ? $0 : $1
     }
-    let home = variables["HOME"].flatMap { $0.isEmpty ? nil : $0 } ?? home
-    guard home.hasPrefix("/") else {
-      throw SyncServerError(
-        .usage, "HOME is \(home), so your unit folder cannot be found. Set it to an absolute path.")
-    }
-    return home + "/.config/systemd/user"
-  }
-
-  /// Whether systemctl confirms a state of the service, as `is-active` and `is-enabled` do.
-  func systemdSays(_ question: String) throws(SyncServerError) -> Bool {
-    let words = ["systemctl"] + (user ? ["--user"] : []) + [question, "--quiet", ServerUnit.name]
-    return try ServiceProgram.run(words).status == 0
-  }
-
-  /// The output of journalctl; nil if it failed.
-  func journal(_ words: [String]) -> String? {
-    let run = try? ServiceProgram.run(["journalctl"] + (user ? ["--user"] : []) + words)
-    guard let run, run.status == 0, !run.output.isEmpty else { return nil }
-    return run.output
-  }
-
-  func systemctl(_ words: String...) throws(SyncServerError) { try systemctl(words) }
-
-  func systemctl(_ words: [String]) throws(SyncServerError) {
-    let words = ["systemctl"] + (user ? ["--user"] : []) + words
-    let run = try ServiceProgram.run(words)
-    guard run.status != 0 else { return }
-    throw SyncServerError(
-      .failed,
-      "\(words.joined(separator: " ")) failed. \(run.output)"
-        + (user || geteuid() == 0 ? "" : "\nOnly root can manage the machine's services: use sudo.")
-        + (run.output.contains("connect to bus")
-          ? "\nThat systemd is not running"
-            + (user ? ": log in directly instead of using su or sudo, and try again." : ".") : ""))
+    let usual =
+      user
+      ? try ServiceUnit.usersPath(ServerUnit.name, variables)
+      : "/etc/systemd/system/\(ServerUnit.name)"
+    return ServiceUnit(
+      name: ServerUnit.name, path: unitFolder.map { "\($0)/\(ServerUnit.name)" } ?? usual,
+      isUsers: user, command: "cospool-server service VERB" + (user ? " --user" : ""),
+      variables: variables)
   }
 }
 
-/// Runs programs of the system.
-enum ServiceProgram {
-  /// Runs a program until it ends, and returns its output.
-  static func run(_ words: [String]) throws(SyncServerError) -> (status: Int32, output: String) {
-    let process = Process()
-    let pipe = Pipe()
-    process.executableURL = URL(filePath: "/usr/bin/env")
-    process.arguments = words
-    process.standardInput = FileHandle.nullDevice
-    process.standardOutput = pipe
-    process.standardError = pipe
-    do { try process.run() } catch {
-      throw SyncServerError(.failed, "\(words[0]) cannot be run: \(error.localizedDescription)")
-    }
-    let bytes = pipe.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
-    // env(1) exits with 127 if the program does not exist.
-    guard process.terminationStatus != 127 else {
-      throw SyncServerError(
-        .failed,
-        "This machine has no \(words[0]). Start cospool-server with the service manager that "
-          + "it has.")
-    }
-    let text = String(decoding: bytes, as: UTF8.self)
-    return (
-      process.terminationStatus, text.trimmingCharacters(in: .whitespacesAndNewlines)
-    )
-  }
-}
-
-struct ServiceInstallCommand: ParsableCommand {
+struct ServiceInstallCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "install", abstract: "Install the unit, start it, and start it at boot.",
     discussion: """
@@ -201,8 +133,8 @@ struct ServiceInstallCommand: ParsableCommand {
     }
   }
 
-  func run() throws {
-    let path = try scope.unitPath()
+  func run() async throws {
+    let service = try scope.unit()
     let called = program ?? Bundle.main.executablePath ?? "/usr/bin/cospool-server"
     let unit = ServerUnit(
       program: URL(filePath: called).path(percentEncoded: false), options: servingAnywhere,
@@ -216,75 +148,17 @@ struct ServiceInstallCommand: ParsableCommand {
     try requireFiles()
     try refuseInHome(unit.program)
     try refuseBesidePackage()
-    // If systemd does not answer, nothing is changed.
-    try scope.systemctl("daemon-reload")
-    if !scope.user { try makeAccount() }
-    let former = FileManager.default.contents(atPath: path)
-    let change = UnitChange(
-      name: ServerUnit.name, wasThere: former != nil,
-      wasEnabled: try former != nil && scope.systemdSays("is-enabled"),
-      wasActive: try former != nil && scope.systemdSays("is-active"))
-    try write(Data(unit.text().utf8), to: path)
-    try start(path, change, else: former)
-    try StandardOutput.write("started: \(path)")
+    if !scope.user {
+      // If systemd does not answer, nothing is changed.
+      try await service.systemctl("daemon-reload")
+      try await makeAccount(service)
+    }
+    try await service.install(unit.text())
+    try StandardOutput.write("started: \(service.path)")
     try StandardOutput.write(
       scope.user
         ? "It starts at your login. To run it without a login: loginctl enable-linger"
         : "To print a code for a device: sudo cospool-server pair")
-  }
-
-  private func write(_ text: Data, to path: String) throws(SyncServerError) {
-    do {
-      let folder = URL(filePath: path).deletingLastPathComponent()
-      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-      try text.write(to: URL(filePath: path), options: .atomic)
-      // systemd warns if others cannot read a unit.
-      try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
-    } catch {
-      throw SyncServerError.disk(path, "cannot be written", error)
-    }
-  }
-
-  /// Starts the service, now and at every boot or login. If it does not start, the former unit is
-  /// restored: a broken one would fail again at every boot or login.
-  ///
-  /// - Parameter former: the former unit; nil if there was none.
-  private func start(
-    _ path: String, _ change: UnitChange, else former: Data?
-  ) throws(SyncServerError) {
-    let began = Int(Date().timeIntervalSince1970)
-    do throws(SyncServerError) {
-      for words in change.start { try scope.systemctl(words) }
-    } catch {
-      let wrote = scope.journal(change.journal(since: began))
-      var problem: String?
-      do throws(SyncServerError) { try bringBack(former, path, change) } catch {
-        problem = error.message
-      }
-      throw SyncServerError(
-        error.code,
-        change.failure(
-          error.message, wrote: wrote, problem: problem, command: "cospool-server service",
-          scope: scope.user ? " --user" : ""))
-    }
-  }
-
-  private func bringBack(
-    _ former: Data?, _ path: String, _ change: UnitChange
-  ) throws(SyncServerError) {
-    for words in change.takeBack { try scope.systemctl(words) }
-    if let former {
-      try write(former, to: path)
-    } else {
-      do { try FileManager.default.removeItem(atPath: path) } catch {
-        throw SyncServerError.disk(path, "cannot be removed", error)
-      }
-    }
-    for (words, mayFail) in change.bringBack {
-      do throws(SyncServerError) { try scope.systemctl(words) } catch {
-        guard mayFail else { throw error }
-      }
-    }
   }
 
   /// Refuses a program in a home directory, to which the machine's service has no access.
@@ -311,12 +185,14 @@ struct ServiceInstallCommand: ParsableCommand {
     }
   }
 
-  private func makeAccount() throws(SyncServerError) {
+  private func makeAccount(_ service: ServiceUnit) async throws {
     guard getpwnam(ServerUnit.account) == nil else { return }
-    let run = try ServiceProgram.run([
+    let words = [
       "useradd", "--system", "--user-group", "--no-create-home", "--home-dir",
       ServerUnit.dataDirectory, "--shell", "/usr/sbin/nologin", ServerUnit.account,
-    ])
+    ]
+    let run = try await ServiceUnit.run(
+      words, variables: service.variables, for: "cospool-server")
     guard run.status == 0 else {
       throw SyncServerError(
         .failed, "The account \(ServerUnit.account) cannot be created: \(run.output)")
@@ -324,44 +200,35 @@ struct ServiceInstallCommand: ParsableCommand {
   }
 }
 
-struct ServiceUninstallCommand: ParsableCommand {
+struct ServiceUninstallCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "uninstall", abstract: "Stop the service and remove its unit; the data stays.")
 
   @OptionGroup var scope: ServiceScopeOptions
 
-  func run() throws {
-    let path = try scope.unitPath()
-    guard FileManager.default.fileExists(atPath: path) else {
-      try StandardOutput.write("\(path) does not exist; nothing changed")
-      return
-    }
-    try scope.systemctl("disable", "--now", ServerUnit.name)
-    do { try FileManager.default.removeItem(atPath: path) } catch {
-      throw SyncServerError.disk(path, "cannot be removed", error)
-    }
-    try scope.systemctl("daemon-reload")
-    try StandardOutput.write("removed \(path)")
+  func run() async throws {
+    let unit = try scope.unit()
+    try StandardOutput.write(
+      try await unit.uninstall()
+        ? "removed \(unit.path)" : "\(unit.path) does not exist; nothing changed")
   }
 }
 
-struct ServiceStatusCommand: ParsableCommand {
+struct ServiceStatusCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "status", abstract: "Show the state of the service.",
     discussion: "Exit codes: 0 it runs, 1 it does not.")
 
   @OptionGroup var scope: ServiceScopeOptions
 
-  func run() throws {
-    let words = ["systemctl"] + (scope.user ? ["--user"] : [])
-    let run = try ServiceProgram.run(
-      words + ["status", "--no-pager", "--lines=0", ServerUnit.name])
-    try StandardOutput.write(run.output)
-    guard run.status == 0 else { throw ExitCode(ExitStatus.failed) }
+  func run() async throws {
+    let status = try await scope.unit().status()
+    try StandardOutput.write(status.text)
+    guard status.isActive else { throw ExitCode(ExitStatus.failed) }
   }
 }
 
-struct ServiceLogsCommand: ParsableCommand {
+struct ServiceLogsCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "logs", abstract: "Show the latest log lines of the service.")
 
@@ -376,11 +243,7 @@ struct ServiceLogsCommand: ParsableCommand {
     }
   }
 
-  func run() throws {
-    let words = ["journalctl"] + (scope.user ? ["--user"] : [])
-    let run = try ServiceProgram.run(
-      words + ["--unit", ServerUnit.name, "--no-pager", "--lines=\(lines)"])
-    guard run.status == 0 else { throw SyncServerError(.failed, run.output) }
-    try StandardOutput.write(run.output)
+  func run() async throws {
+    try StandardOutput.write(try await scope.unit().log(lines: lines))
   }
 }

@@ -19,7 +19,7 @@ struct WorkspaceListCommand: ParsableCommand {
 
   @OptionGroup var data: DataOptions
 
-  @Flag(help: "Print JSON; sizes are bytes, quotas as they are set.")
+  @Flag(help: "Print JSON; sizes are in bytes.")
   var json = false
 
   func run() throws {
@@ -40,7 +40,7 @@ struct WorkspaceShowCommand: ParsableCommand {
 
   @OptionGroup var data: DataOptions
 
-  @Flag(help: "Print JSON; sizes are bytes, quotas as they are set.")
+  @Flag(help: "Print JSON; sizes are in bytes.")
   var json = false
 
   @Argument(help: "The workspace's name.")

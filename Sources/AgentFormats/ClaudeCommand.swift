@@ -21,7 +21,7 @@ struct ClaudeCommand: Hashable, Sendable {
 
   /// The program's name for the model in messages that it writes itself.
   static let noModel = "<synthetic>"
-  /// Commands whose success shows only as a change of the conversation.
+  /// Commands whose success shows only as a change to the conversation.
   static let changing: Set<String> = ["compact", "clear", "new", "reset"]
   /// Commands that take a text.
   private static let takingText: Set<String> = ["/compact", "/rename"]

@@ -95,7 +95,7 @@ package struct ClaudeReader: AgentOutputReader {
       return .failed(reason: result.text.isEmpty ? reason : "\(reason) \(result.text)")
     }
     if let change, command.isMeant { return .succeeded(summary: change.summary) }
-    // It reports changes of its conversation in a different way.
+    // It reports changes to its conversation in a different way.
     if let name = result.command, ClaudeCommand.changing.contains(name), command.isMeant {
       return .failed(
         reason: ownWords.isEmpty ? "The agent did not carry out /\(name)." : ownWords)

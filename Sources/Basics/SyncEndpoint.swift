@@ -12,7 +12,8 @@ package enum SyncEndpoint {
   /// server has the name for itself.
   ///
   /// - Parameter path: of an address: `/cospool`, or with the sync path behind it.
-  /// - Returns: nil if it is no path of letters, digits, `-`, `_` and dots, which need no quotes in a
+  /// - Returns: nil if it is not a path of letters, digits, `-`, `_` and dots, which need no quotes
+  ///   in a
   ///   shell and mean the same in all programs.
   package static func folder(ofPath path: String) -> String? {
     var rest = Substring(path)

@@ -6,8 +6,8 @@ import WireProtocol
 /// A host that gets no answer keeps its agent at work. So the end of a lease says nothing about the
 /// agent, and no other store gets the session while an attempt of it may be at work.
 extension Authority {
-  /// Whether an attempt may be at work: *run* does not report its end, and its host did not release
-  /// the lease under which it was granted.
+  /// Whether an attempt may be at work: *run* does not report its end, and its host neither released
+  /// the lease under which it was granted nor went on with another message under it.
   ///
   /// `unknown` under the attempt's own token is written by its host, which lost its memory, or by
   /// the next host, if a device took the attempt over.
@@ -118,6 +118,20 @@ extension Authority {
   mutating func attemptsReleased(with lease: Lease, _ workspace: Workspace) -> [Dispatch] {
     attemptsAtWork(in: lease.session, workspace).filter {
       $0.token == lease.token && $0.holder == lease.holder
+    }.flatMap { intervene(.released, in: $0).dispatches }
+  }
+
+  /// A host begins a message only if none is at work in the session. So of the attempts that were
+  /// granted to it under the same lease, those that *run* does not report never began, or have
+  /// ended. Where their messages are now, they wait no longer for that host.
+  ///
+  /// Messages that are still in the session keep their attempts: the host may ask for one again.
+  mutating func attemptsPassed(by latest: Dispatch, _ workspace: Workspace) -> [Dispatch] {
+    attemptsAtWork(in: latest.session, workspace).filter {
+      guard $0.token == latest.token, $0.holder == latest.holder, $0.message != latest.message,
+        let state = workspace.dispatchState(of: $0.message)
+      else { return false }
+      return state.session != latest.session && state.runState.run?.attempt ?? 0 < $0.attempt
     }.flatMap { intervene(.released, in: $0).dispatches }
   }
 

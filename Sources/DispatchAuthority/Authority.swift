@@ -85,7 +85,7 @@ package struct Authority: Hashable, Sendable {
       let answer = decide(
         dispatch, id: id, for: holder, workspace, uptime: uptime, wall: wall, awaySince)
       guard answer == .go else { return (answer, AuthorityRecords()) }
-      return (.go, grantAttempt(dispatch, id: id, to: holder, wall: wall))
+      return (.go, grantAttempt(dispatch, id: id, to: holder, workspace, wall: wall))
     case .next(let session, let token):
       return next(session, token, id: id, for: holder, workspace, uptime: uptime, wall: wall)
     case .stop(let attempt):
@@ -237,7 +237,7 @@ package struct Authority: Hashable, Sendable {
     guard answer == .go else { return (nil, AuthorityRecords()) }
     return (
       .granted(message: message, attempt: attempt, content: dispatch.content),
-      grantAttempt(dispatch, id: id, to: holder, wall: wall)
+      grantAttempt(dispatch, id: id, to: holder, workspace, wall: wall)
     )
   }
 
@@ -251,9 +251,10 @@ package struct Authority: Hashable, Sendable {
     return end - uptime
   }
 
-  /// Records that a prompt may be handed out.
+  /// Records that a prompt may be handed out, and what that says about earlier attempts.
   private mutating func grantAttempt(
-    _ dispatch: DispatchRequest, id: UInt64, to holder: LeaseHolder, wall: Int64
+    _ dispatch: DispatchRequest, id: UInt64, to holder: LeaseHolder, _ workspace: Workspace,
+    wall: Int64
   ) -> AuthorityRecords {
     var record = Dispatch(
       message: dispatch.message, session: dispatch.session, holder: holder,
@@ -267,8 +268,9 @@ package struct Authority: Hashable, Sendable {
       record.intervention = known.intervention
     }
     guard dispatches[dispatch.message] != record else { return AuthorityRecords() }
+    let passed = attemptsPassed(by: record, workspace)
     note(record)
-    return AuthorityRecords(dispatches: [record])
+    return AuthorityRecords(dispatches: passed + [record])
   }
 
   private mutating func note(_ dispatch: Dispatch) {
@@ -287,7 +289,7 @@ package struct Authority: Hashable, Sendable {
     if let known, known.token == request.token, known.attempt == request.attempt {
       // It did not begin and must not: its host learns that with the lease.
       if known.intervention == .stop { return .cancelled }
-      if known.request == id { return .go }
+      if known.request == id, known.intervention != .released { return .go }
     }
     guard let state = workspace.dispatchState(of: request.message), state.stands,
       !state.runState.isFinal
@@ -303,9 +305,11 @@ package struct Authority: Hashable, Sendable {
     }
     // The outcome of the latest attempt must be known before another one begins. If the lease's
     // holder asks for that very attempt, it has not begun it: the answer was lost. No copy of its
-    // store knows the lease's token.
+    // store knows the lease's token. If the message was free for another host meanwhile, that one
+    // may be reporting the attempt as unknown.
     if let known, known.attempt > run?.attempt ?? 0,
       known.attempt != request.attempt || known.token != request.token
+        || known.intervention == .released
     {
       return .duplicate(attempt: known.attempt, token: known.token)
     }

@@ -72,7 +72,8 @@ package enum Intervention: UInt8, Hashable, Sendable, CaseIterable {
   case stop = 1
   /// The session's next host may go on without it.
   case takeOver = 2
-  /// Its host released the lease: the attempt is not at work there, whatever *run* says.
+  /// Its host released the lease, or began another message under it after this one was moved away:
+  /// the attempt is not at work there, and never begins later.
   case released = 3
 }
 

@@ -8,7 +8,7 @@ public enum Limits {
   public static let contentBytesMax = 1 << 20
   /// UTF-8 bytes of the longest text that is kept whole while it waits for a check.
   public static let editionBytesMax = 64 << 10
-  /// The approximate size, in bytes, of a change of one message that fits one delta for every peer.
+  /// The approximate size, in bytes, of a change to one message that fits one delta for every peer.
   /// A longer change is marked as incomplete until all of it has arrived.
   public static let unmarkedChangeBytesMax = 8 << 10
   /// Sessions a workspace may hold.
@@ -33,8 +33,8 @@ public enum Limits {
   public static let undoGroupsMax = 1_000
   /// Their approximate total size, in bytes.
   public static let undoBytesMax = 8 << 20
-  /// Typing in one message is undone together if each keystroke follows the one before within this
-  /// number of milliseconds.
+  /// Typing in one message is undone together if each keystroke follows the previous one within
+  /// this number of milliseconds.
   public static let typingPauseMillisecondsMax: Int64 = 1_000
   /// Scalars of one stretch of typing; further ones begin another stretch.
   public static let typingScalarsMax = 500

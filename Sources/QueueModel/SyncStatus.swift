@@ -88,8 +88,8 @@ public struct SyncStatus: Hashable, Sendable {
   public var retryAfterMilliseconds: Int64?
   /// The other devices of the workspace.
   public var devices: [Device] = []
-  /// How often a copy of this program's running memory was found to write under the same ids. Each
-  /// time, this device's changes got new ids.
+  /// How many times a copy of this program's running memory was found to write under the same ids.
+  /// Each time, this device's changes got new ids.
   public var repairs = 0
 
   package init(state: State, device: DeviceID, deviceName: String) {

@@ -60,6 +60,19 @@ extension RunSequence {
 // MARK: Order
 
 extension RunSequence {
+  /// The number of the unit right before or after the unit with a number, hidden or not; nil at the
+  /// end.
+  ///
+  /// - Precondition: the number is from 0 and below `unitCount`.
+  package func content(besides number: Int, isLeft: Bool) -> Int? {
+    read(
+      { core in
+        let unit =
+          isLeft ? core.unit(before: UInt32(number)) : core.unit(behind: UInt32(number))
+        return unit == SequenceCore.none ? nil : Int(unit)
+      }, orEmpty: nil)
+  }
+
   /// Whether the unit with one number is before the unit with another.
   ///
   /// - Precondition: the numbers are below `unitCount`.

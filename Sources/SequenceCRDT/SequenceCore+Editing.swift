@@ -3,7 +3,7 @@ extension SequenceCore {
   /// Inserts new units at their place in FugueMax order; `none` is the start (left) or the end
   /// (right).
   ///
-  /// - Throws: `SequenceFault`; nothing is changed then.
+  /// - Throws: `SequenceFault`, without changing anything.
   mutating func integrate(
     id: OperationID, length: UInt32, left: UInt32, right: UInt32, time: Int64
   ) throws(SequenceFault) {

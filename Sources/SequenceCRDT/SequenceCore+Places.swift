@@ -33,7 +33,7 @@ extension SequenceCore {
     return SequenceCore.firstPlace(behindLeaf: place.leaf, of: leaves)
   }
 
-  /// The entry before, or nil at the start.
+  /// The previous entry, or nil at the start.
   @inline(__always)
   func place(before place: Place) -> Place? {
     if place.entry > 0 { return Place(leaf: place.leaf, entry: place.entry - 1) }

@@ -122,7 +122,7 @@ package struct TextContent: Sendable {
 extension TextContent {
   /// Inserts scalars with consecutive ids.
   ///
-  /// - Throws: `SequenceFault`; nothing changes then.
+  /// - Throws: `SequenceFault`, without changing anything.
   package mutating func insert(
     id: OperationID, text: String, left: OperationID?, right: OperationID?
   ) throws(SequenceFault) {
@@ -149,7 +149,7 @@ extension TextContent {
 
   /// Deletes the scalars `first … first + count − 1`.
   ///
-  /// - Throws: `SequenceFault` if one of them is unknown; nothing changes then.
+  /// - Throws: `SequenceFault` if one of them is unknown; in that case, nothing changes.
   package mutating func delete(first: OperationID, count: Int) throws(SequenceFault) {
     try sequence.hide(first: first, count: count)
   }

@@ -1,5 +1,6 @@
 import ClientCore
 import QueueModel
+import ServerCore
 import WireProtocol
 
 /// An event that the world scheduled itself. It has no effect if its process has ended.
@@ -14,6 +15,13 @@ enum Happening {
   case tick(life: Int)
   case serverStart(life: Int)
   case push(life: Int)
+
+  // One of several nodes.
+  case nodeWake(life: Int)
+  /// The others know that it ended.
+  case nodeGone(Int, life: Int)
+  /// The store performs a task whose connection is gone, unless it went back in time since.
+  case lateTask(StoreTask, node: Int, restores: Int)
 
   // A device.
   case timer(device: Int, life: Int)

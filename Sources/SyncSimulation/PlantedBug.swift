@@ -47,6 +47,16 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable, Comparable {
   case undoneUnwritten = "undone-unwritten"
   /// A device lets messages start that wait for one that came to nothing.
   case needsForgotten = "needs-forgotten"
+  /// The store compares no marks.
+  case markIgnored = "mark-ignored"
+  /// The mark of a workspace changes only with the node that serves it.
+  case markKept = "mark-kept"
+  /// A node that takes a workspace back goes on with what it knew.
+  case takeUnread = "take-unread"
+  /// The feed of taken workspaces misses some.
+  case feedMisses = "feed-misses"
+  /// A node pushes notifications of workspaces that another node serves.
+  case pushByNonOwner = "push-by-non-owner"
 
   /// The bug in words.
   package var about: String {
@@ -71,12 +81,17 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable, Comparable {
       "a device approves a request that it does not show (with requests)"
     case .undoStarts: "messages that an undo restores start (with agents)"
     case .undoStartsApart:
-      "an undo of a device that is apart lets unknown messages start (with agents)"
+      "an undo on an offline device lets unknown messages start (with agents)"
     case .undoTakesHistory: "an undo removes a session with its history (with agents)"
     case .mergedUnseen: "a device settles merged texts by itself"
     case .undoneUnwritten: "an undo leaves a text that no one wrote (with agents)"
     case .needsForgotten:
       "a device lets messages start that wait for one that came to nothing (with agents)"
+    case .markIgnored: "the store compares no marks (nodes)"
+    case .markKept: "the mark of a workspace changes only with its node (nodes)"
+    case .takeUnread: "a node that takes a workspace back does not read it again (nodes)"
+    case .feedMisses: "the feed of taken workspaces misses some (nodes)"
+    case .pushByNonOwner: "nodes push what another node serves (nodes, with requests)"
     case .fanOutSkipsOne: "the fan-out of a batch misses one of its receivers"
     }
   }
@@ -85,7 +100,7 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable, Comparable {
   package var needsRequests: Bool {
     switch self {
     case .decidesTwice, .retractionLost, .notificationDropped, .notificationsForgotten,
-      .pushNeverDue, .approvedUnseen:
+      .pushNeverDue, .approvedUnseen, .pushByNonOwner:
       true
     default: false
     }
@@ -99,6 +114,14 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable, Comparable {
     needsRequests || needsOutcomes || self == .intentsRunAgain || self == .startBeforeFsync
       || self == .undoStarts || self == .undoStartsApart || self == .undoTakesHistory
       || self == .undoneUnwritten || self == .needsForgotten
+  }
+
+  /// Whether it shows only with several nodes.
+  package var needsNodes: Bool {
+    switch self {
+    case .markIgnored, .markKept, .takeUnread, .feedMisses, .pushByNonOwner: true
+    default: false
+    }
   }
 
   /// Whether random seeds almost never find it: the tests make a world for it.

@@ -82,6 +82,7 @@ extension Quiescence {
     let context = EventContext(
       now: clock.now - process.clockOrigin, wall: clock.wall &+ host.clockOffset, random: 0)
     let seen = process.core.serverClock?.time(at: context) ?? context.wall
-    return min(seen, clock.wall &+ server.clockOffset)
+    let offset = simulation.nodes.map(\.clockOffset).min() ?? 0
+    return min(seen, clock.wall &+ offset)
   }
 }

@@ -42,13 +42,10 @@ package final class Quiescence: SimulationPart {
 
   /// Whether nothing is in transit between these devices and the server.
   func isQuiet(_ waitedFor: [SimulatedDevice]) -> Bool {
-    guard let process = server.process, process.tasks.isEmpty, process.core.isHealthy else {
-      return false
-    }
+    guard simulation.nodes.allSatisfy(\.isAtRest) else { return false }
     // A server that could not store reads its inboxes again with its next tick, and sends them
     // again.
     if isSettling, simulation.pushes.hasOrders || hasUnanswered { return false }
-    let life = server.life
     for device in waitedFor {
       // A device can keep a connection whose other end is gone; it will find out.
       guard let process = device.process else { return false }
@@ -56,7 +53,7 @@ package final class Quiescence: SimulationPart {
       if isSettling, process.core.replica.undo.openTyping != nil { return false }
       guard process.core.hasServer else { continue }
       guard process.core.isSynced, process.foreignConnections.isEmpty,
-        process.pipes.values.allSatisfy({ $0.serverHolds && $0.serverLife == life })
+        process.pipes.values.allSatisfy({ simulation.isServed($0) && isAtOwner($0) })
       else { return false }
     }
     let indexes = Set(waitedFor.map(\.index))
@@ -64,6 +61,11 @@ package final class Quiescence: SimulationPart {
       indexes.contains(pipe.device) && pipe.clientHolds && pipe.serverHolds
         && pipe.carriesNews
     }
+  }
+
+  /// Whether a connection is to the node that serves the workspace.
+  private func isAtOwner(_ pipe: Pipe) -> Bool {
+    simulation.nodes.count == 1 || server.disk.owner == pipe.serverEnd.node
   }
 
   /// Whether a device has not acknowledged an entry of its inbox.
@@ -84,13 +86,15 @@ package final class Quiescence: SimulationPart {
         "device \(device.index) has \(core.replica.record.outbox.count) operations to send, is "
           + "\(core.condition), in problem with \(core.problem?.message ?? "nothing")")
     }
-    let tasks = server.process?.tasks.count ?? 0
-    if tasks > 0 { parts.append("the server has \(tasks) tasks") }
+    for node in simulation.nodes {
+      let tasks = node.process?.tasks.count ?? 0
+      if tasks > 0 { parts.append("the \(node.name) has \(tasks) tasks") }
+      if node.process?.core.isHealthy == false { parts.append("the \(node.name) is not healthy") }
+    }
     if isSettling, simulation.pushes.hasOrders { parts.append("pushes wait") }
     for entry in server.disk.inboxRecords.entries where !entry.isAcknowledged {
       parts.append("\(entry.position) waits in the inbox of \(entry.device)")
     }
-    if server.process?.core.isHealthy == false { parts.append("the server is not healthy") }
     return parts.joined(separator: "; ")
   }
 
@@ -121,10 +125,11 @@ package final class Quiescence: SimulationPart {
     if bringAgentsToRest() { simulation.check() }
   }
 
-  /// Ends every fault: disks work, processes run, networks are there. Clocks stay as they are.
+  /// Ends every fault: disks work, processes run, networks are up. Clocks stay as they are.
   private func heal() {
     server.disk.setCondition(.working)
-    if server.process == nil { server.start() }
+    simulation.router.repair()
+    for node in simulation.nodes { node.repair() }
     for device in devices {
       devices.repair(device)
       simulation.hosts.heal(device)

@@ -8,6 +8,7 @@ enum RandomStream: UInt64 {
   case pipe
   case plan
   case workload
+  case proxy
 
   /// The generator for this use.
   ///

@@ -13,7 +13,11 @@ package final class Simulation {
   /// Whether nothing has happened since everything came to rest.
   private(set) var isJustSettled = false
 
+  /// The server; the first of the nodes.
   package private(set) lazy var server = SimulatedServer(in: self)
+  /// The processes over the server's store: one, or several nodes.
+  package var nodes: [SimulatedServer] { router.nodes }
+  private(set) lazy var router = NodeRouter(in: self)
   private(set) lazy var pushes = SimulatedPushService(in: self)
   private(set) lazy var network = SimulatedNetwork(in: self)
   package private(set) lazy var devices = SimulatedDevices(in: self)
@@ -28,7 +32,7 @@ package final class Simulation {
     self.checkers = checkers ?? Simulation.standardCheckers(for: options)
     clock = VirtualClock()
     results = RunResults(clock: clock, keepsTrace: options.keepsTrace)
-    server.start()
+    for node in nodes { node.start() }
     for _ in 0..<options.devices { devices.add() }
     if options.runsAgents { clock.add(.sample, after: Simulation.sampleMilliseconds) }
   }
@@ -62,6 +66,13 @@ package final class Simulation {
     case .crashServer, .restartServer, .backUpServer, .restoreServer, .swapServers,
       .setServerClock, .setServerStore:
       return server.perform(event)
+    case .atNode(let index, let event):
+      guard nodes.count > 1, nodes.indices.contains(index) else {
+        return .skipped("there is no node \(index)")
+      }
+      return nodes[index].perform(event)
+    case .failOver:
+      return failOver()
     default:
       let index = event.device ?? -1
       guard devices.indices.contains(index) else { return .skipped("there is no device \(index)") }
@@ -96,10 +107,15 @@ package final class Simulation {
     case .arrival(let pipe, let direction): network.arrive(pipe, direction)
     case .opening(let pipe): network.open(pipe)
     case .lingerEnd(let pipe): network.serverLetsGo(of: pipe)
-    case .storeDone(let life): server.finishStoreTask(life: life)
-    case .tick(let life): server.tick(life: life)
+    case .storeDone(let life): node(life)?.finishStoreTask(life: life)
+    case .tick(let life): node(life)?.tick(life: life)
     case .serverStart(let life):
-      if life == server.life, server.process == nil { server.start() }
+      if let node = node(life), node.process == nil { node.start() }
+    case .nodeWake(let life): node(life)?.wakeIfDue()
+    case .nodeGone(let index, let life):
+      if nodes[index].life == life { nodes[index].disk.nodeIsGone(index) }
+    case .lateTask(let task, let index, let restores):
+      nodes[index].performLate(task, restores: restores)
     case .push(let life): pushes.push(life: life)
     case .timer(let index, let life): clients.timerFired(devices[index], life: life)
     case .wake(let index, let until):
@@ -120,6 +136,14 @@ package final class Simulation {
     case .answer(let index, let life, let given):
       people.answer(given, on: devices[index], life: life)
     }
+  }
+
+  /// The node with a process, or between two, of this number.
+  private func node(_ life: Int) -> SimulatedServer? { nodes.first { $0.life == life } }
+
+  /// Whether a process of the server holds the other end of a connection.
+  func isServed(_ pipe: Pipe) -> Bool {
+    pipe.serverHolds && pipe.serverEnd.life == nodes[pipe.serverEnd.node].life
   }
 
   // MARK: - Watching
@@ -162,6 +186,7 @@ package final class Simulation {
           NeedsChecker(),
         ]
         : [])
+      + (options.server.nodes.count > 1 ? [NodeChecker()] : [])
       + (options.asksOutcomes ? [OutcomeChecker()] : [])
       + (options.raisesRequests ? [RequestChecker(), NotificationChecker(), PushChecker()] : [])
   }

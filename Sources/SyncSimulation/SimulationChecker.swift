@@ -59,13 +59,17 @@ package enum Observation {
   case allowed(device: Int, RequestID, shown: ContentHash?)
   /// A user who answered learned the outcome of the answer.
   case answerEnded(device: Int, AnswerRequest, AnswerEnding)
-  /// The server's store has these changes of inboxes.
+  /// The server's store has these changes to inboxes.
   case inboxesChanged(InboxChanges)
   /// A device showed a notification to its user, and could or could not store that.
   case shown(device: Int, InboxNotification, isRemembered: Bool)
   /// An agent of the host waits for an answer, and nothing is under way between it, the server and
   /// the device.
   case looked(host: Int, device: Int, SessionID, RequestID)
+  /// One of several nodes sends a frame.
+  case answered(node: Int, [UInt8])
+  /// One of several nodes is about to push something.
+  case pushing(node: Int)
   /// A push reached its provider.
   case pushed(StoredPushOrder)
   /// The server got the time while there are notifications.

@@ -8,7 +8,7 @@ package enum Profile: String, Hashable, Sendable, CaseIterable {
   case hostile
   /// One-way and two-way partitions, delays and cuts; outboxes must drain 5 s after the repair.
   case partition
-  /// Processes and machines that die, also in the middle of a commit.
+  /// Processes and machines that die, even in the middle of a commit.
   case crash
   /// Full disks, errors, restored backups and copies, on devices and server.
   case storage
@@ -16,9 +16,14 @@ package enum Profile: String, Hashable, Sendable, CaseIterable {
   case clock
   /// One device without a server, which runs the messages.
   case alone
+  /// Several nodes over one store: they die, pause, lose the store and each other, and the store
+  /// loses its latest commits.
+  case nodes
 
-  /// The profiles with a server and several devices.
-  package static let syncing = allCases.filter { $0 != .alone }
+  /// The profiles with one server and several devices.
+  package static let syncing = allCases.filter { $0 != .alone && $0 != .nodes }
+  /// The profiles that seeds take in turn; several nodes have seeds of their own.
+  package static let turns = allCases.filter { $0 != .nodes }
 }
 
 /// Everything that determines a run, except its steps.
@@ -79,6 +84,21 @@ package struct ServerSettings: Hashable, Sendable {
   package var partBytesMax = 2_048
   /// How long the store takes for a task.
   package var storeMilliseconds: ClosedRange<Int64> = 1...8
+  package var nodes = NodeSettings()
+
+  package init() {}
+}
+
+/// The processes over the server's store.
+package struct NodeSettings: Hashable, Sendable {
+  /// 1: an ordinary server.
+  package var count = 1
+  /// Whether the proxy sends all connections of a workspace to one node if that works; otherwise to
+  /// any node.
+  package var proxyHashes = true
+  /// Whether a node passes connections on to the one that serves the workspace; otherwise it takes
+  /// the workspace.
+  package var passesOn = true
 
   package init() {}
 }

@@ -126,8 +126,8 @@ package struct NotificationCounts: Hashable, Sendable {
   package var repeats = 0
   /// Pushes that arrived.
   package var pushes = 0
-  /// How often a device with nothing in transit was checked for an agent's request, and how often
-  /// the device did not show it.
+  /// How many times a device with nothing in transit was checked for an agent's request, and how
+  /// often the device did not show it.
   package var approvalLooks = 0
   package var missedApprovals = 0
 

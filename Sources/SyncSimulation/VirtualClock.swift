@@ -1,4 +1,4 @@
-/// Virtual time: the present time, and the future events.
+/// Virtual time: the current time, and the future events.
 ///
 /// Nothing happens outside this list, so a run depends only on its seed and its events.
 package final class VirtualClock {

@@ -60,8 +60,31 @@ package enum WorldEvent: Hashable, Sendable {
   case setServerClock(offsetMilliseconds: Int64)
   case setServerStore(StoreCondition)
 
+  // Several nodes over one store.
+  case atNode(Int, NodeEvent)
+  /// A standby that lacks the latest commits becomes the store; the nodes go on.
+  case failOver
+
   /// Ends every fault, waits until everything is at rest, and runs all checkers.
   case settle
+}
+
+/// A fault of one of several nodes.
+package enum NodeEvent: Hashable, Sendable {
+  /// The process ends without any warning, and another one starts soon.
+  case crash
+  /// Stops gracefully, and starts again.
+  case restart
+  /// The process does not run for this time; what it sent to the store is performed meanwhile, or
+  /// afterwards.
+  case pause(milliseconds: Int64)
+  /// It does not reach the store for this time. What is under way gets no answer: it is lost,
+  /// performed, or performed later.
+  case cutStore(milliseconds: Int64)
+  /// It does not reach another node for this time.
+  case cutNode(Int, milliseconds: Int64)
+  /// Its wall clock is set to the true time plus this.
+  case setClock(offsetMilliseconds: Int64)
 }
 
 /// A user's action on the queues of a device.
@@ -77,7 +100,7 @@ package enum UserAction: Hashable, Sendable {
 package enum EditorView: Hashable, Sendable {
   /// The present content.
   case current
-  /// The content at the last `open`; the present one if there was none.
+  /// The content at the last `open`; the current one if there was none.
   case opened
 }
 
@@ -110,7 +133,7 @@ package enum PartitionDirection: Hashable, Sendable {
 
 /// An event and the time that passes before it.
 package struct Step: Hashable, Sendable {
-  /// Milliseconds since the step before.
+  /// Milliseconds since the previous step.
   package var after: Int64
   package var event: WorldEvent
 
@@ -145,7 +168,7 @@ extension WorldEvent {
       .clog(let device, _), .dropAck(let device), .atHost(let device, _):
       device
     case .crashServer, .restartServer, .backUpServer, .restoreServer, .swapServers,
-      .setServerClock, .setServerStore, .settle:
+      .setServerClock, .setServerStore, .atNode, .failOver, .settle:
       nil
     }
   }

@@ -30,7 +30,7 @@ import Testing
     return (conversation, steps)
   }
 
-  /// A browser reads each of these as another host than a user does, or hides a part of it.
+  /// In each of these, a browser reads a different host than a user does, or hides a part of it.
   @Test(arguments: [
     #"https://evil.example\@example.org/login"#, #"https://evil.example\.example.org/"#,
     #"https:\\evil.example/"#, "https://example.org@evil.example/", "https://a:b@example.org/",

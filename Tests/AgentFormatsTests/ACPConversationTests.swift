@@ -189,7 +189,7 @@ import Testing
     #expect(conversation.answered(#""r""#, .denied) == [])
   }
 
-  @Test func whatCannotBeShownIsDenied() {
+  @Test func unshowableRequestsAreDenied() {
     var conversation = prompting()
     let twice = #"{"toolCallId":"c","rawInput":{"command":"ls","command":"rm"}}"#
     let steps = conversation.received(Self.permission("7", twice).utf8)

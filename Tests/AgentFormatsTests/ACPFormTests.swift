@@ -105,7 +105,7 @@ import Testing
     #""mode":"form","message":"m","requestedSchema":{"properties":{"a":{"type":"object"}}}"#,
     #""mode":"form","message":"m\u202E","requestedSchema":{"properties":{}}"#, #""mode":"new""#,
   ])
-  func whatCannotBeShownIsRefused(params: String) {
+  func unshowableFormsAreRefused(params: String) {
     let (_, steps) = asked(params)
     guard case .send(let line) = steps.last else {
       Issue.record("\(steps)")

@@ -28,7 +28,7 @@ import Testing
     "rate limiter.swift does not compile", "Overloaded operators are no functions",
     "quota.swift: no such file", "my_overloaded_errors",
   ])
-  func anErrorThatIsNoLimitFails(words: String) {
+  func anErrorThatIsNotALimitFails(words: String) {
     for error: JSONTree in [
       ["code": -32_603, "message": .string(words)],
       ["code": -32_603, "message": "Internal error", "data": ["details": .string(words)]],

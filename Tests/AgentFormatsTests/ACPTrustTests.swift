@@ -165,7 +165,7 @@ import Testing
   }
 
   /// A request may say more of its call than the call's announcement, and counts for the next one.
-  @Test func whatARequestSaidOfItsCallIsShownWithTheNextOne() {
+  @Test func detailsOfACallAreShownWithTheNextRequest() {
     var conversation = prompting()
     let announced =
       #"{"sessionUpdate":"tool_call","toolCallId":"c","rawInput":{"command":"ls"}}"#
@@ -181,7 +181,7 @@ import Testing
     #expect(input["command"]?.text == "rm")
   }
 
-  @Test func aStopThatDismissedARequestIsNoSuccess() {
+  @Test func aStopThatDismissedARequestIsNotASuccess() {
     let last = #"{"id":3,"result":{"stopReason":"end_turn"}}"# + "\n"
     var conversation = prompting()
     _ = conversation.received(asks(7, #"{"toolCallId":"c"}"#).utf8)

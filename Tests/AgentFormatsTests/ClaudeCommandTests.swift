@@ -82,7 +82,7 @@ import Testing
     ("/context of this page\nis missing", "## Context Usage", "context"),
     ("/agents are broken", "The /agents wizard has been removed.", "agents"),
   ])
-  func aPromptThatNoModelSawIsNoSuccess(_ prompt: String, _ text: String, _ command: String?) {
+  func aPromptThatNoModelSawFails(_ prompt: String, _ text: String, _ command: String?) {
     #expect(
       read(result(text, command: command), prompt: prompt).verdict
         == .failed(reason: ClaudeReader.tookForCommand(text)))
@@ -113,7 +113,7 @@ import Testing
     #expect(read(worked, prompt: "/init this folder now").verdict == .succeeded(summary: ""))
   }
 
-  @Test func aPromptThatAHookBlockedIsNoSuccess() {
+  @Test func aPromptThatAHookBlockedFails() {
     let text = "UserPromptSubmit operation blocked by hook: no way"
     #expect(
       read(result(text), prompt: "Fix it").verdict

@@ -99,7 +99,7 @@ import Testing
     #"{"type":"result","subtype":"success","is_error":"false","result":"ok"}"#,
     #"{"type":"result"}"#, #"{"type":"Result","subtype":"success","is_error":false}"#,
   ])
-  func whatIsNotSaidIsNoSuccess(_ line: String) {
+  func aMissingResultIsNotASuccess(_ line: String) {
     guard case .failed = read(line + "\n").verdict else {
       Issue.record("\(line) is \(read(line).verdict)")
       return
@@ -114,7 +114,7 @@ import Testing
         == .failed(reason: "The agent ended without a turn. A hook may have blocked the prompt."))
   }
 
-  @Test func anUnknownSessionIsToldInItsWords() {
+  @Test func anUnknownSessionIsReportedAsTyped() {
     let (events, verdict) = read(Transcripts.claudeUnknownSession, end: .exited(code: 1))
     #expect(events.last == .sessionLost)
     #expect(
@@ -124,7 +124,7 @@ import Testing
             "No conversation found with session ID: 00000000-0000-0000-0000-000000000000"))
   }
 
-  @Test func aLimitIsNoFailure() {
+  @Test func aLimitIsNotAFailure() {
     let (events, verdict) = read(Transcripts.claudeRateLimited, end: .exited(code: 1))
     #expect(events.contains(.rateLimited(until: 1_771_390_800_000)))
     #expect(
@@ -147,7 +147,7 @@ import Testing
     #expect(read(lifted).verdict == .failed(reason: "boom"))
   }
 
-  @Test(arguments: [429, 529]) func aProviderThatTakesNothingNowIsNoFailure(status: Int) {
+  @Test(arguments: [429, 529]) func anOverloadedProviderIsNotAFailure(status: Int) {
     let refused =
       #"{"type":"result","subtype":"success","is_error":true,"result":"API Error: slow down","#
       + #""num_turns":1,"api_error_status":\#(status)}"#
@@ -188,7 +188,7 @@ import Testing
     #expect(verdict == .succeeded(summary: "ok"))
   }
 
-  @Test func aLineThatIsTooLongIsDroppedAndSaid() {
+  @Test func aLineThatIsTooLongIsDroppedAndReported() {
     var reader = ClaudeReader()
     let piece = [UInt8](repeating: UInt8(ascii: "a"), count: 1 << 20)
     for _ in 0...(AgentLimits.lineBytesMax >> 20) { #expect(reader.received(piece).isEmpty) }
@@ -221,7 +221,7 @@ import Testing
       ])
   }
 
-  /// Random changes of bytes: nothing traps, and each start of a tool has its end.
+  /// Random changes to bytes: nothing traps, and each start of a tool has its end.
   @Test func damagedOutputNeverTraps() {
     for seed in TestSeeds.list(standard: 200) {
       var random = SeededGenerator(seed: seed)

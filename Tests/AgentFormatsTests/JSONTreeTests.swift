@@ -44,7 +44,7 @@ import Testing
     "tru",
     "nulls", "01", "1.", ".5", "+1", "-", "1e", "1e+", "NaN", "1e400", "\u{A0}1", "[\u{C}1]", "'a'",
   ])
-  func whatIsNoJSONIsNoValue(text: String) {
+  func invalidJSONIsNotAValue(text: String) {
     #expect(tree(text) == nil, "\(text)")
   }
 
@@ -66,7 +66,7 @@ import Testing
   /// If a name occurs twice, one program takes the first value, another the last: a person would
   /// read one, and the tool would get the other.
   @Test(arguments: twins)
-  func namesThatStandTwiceAreNoValue(text: String, isRefused: Bool) {
+  func duplicateNamesAreNotAValue(text: String, isRefused: Bool) {
     #expect((JSONTree(Array(text.utf8), isShown: true) == nil) == isRefused, "\(text)")
     #expect(tree(text) != nil, "\(text)")
   }
@@ -79,13 +79,13 @@ import Testing
     ("-1.50e-7", true), ("1e-400", false), ("1e400", false), ("0", true),
     ("0.0", true), (#""18446744073709551617 \" 1e400""#, true),
   ])
-  func numbersThatAreReadDifferentlyAreNoValue(number: String, isTaken: Bool) {
+  func ambiguousNumbersAreNotAValue(number: String, isTaken: Bool) {
     for text in [number, "[\(number)]", "{\"a\":\(number) }", "[true,\(number),null]"] {
       #expect((JSONTree(Array(text.utf8), isShown: true) != nil) == isTaken, "\(text)")
     }
   }
 
-  @Test func bytesThatAreNoTextAreNoValue() {
+  @Test func bytesThatAreNotTextAreNotAValue() {
     let bytes = Array("\"ls ".utf8) + [0xFF] + Array("\"".utf8)
     #expect(JSONTree(bytes)?.text == "ls \u{FFFD}")
     #expect(JSONTree(bytes, isShown: true) == nil)

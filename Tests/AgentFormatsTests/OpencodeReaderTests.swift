@@ -55,7 +55,7 @@ import Testing
 
   /// Text that programs read differently is shown unchanged.
   @Test(arguments: [#""command":"ls","command":"rm""#, #""amount":18446744073709551617"#])
-  func whatIsReadDifferentlyIsShownAsItCame(metadata: String) {
+  func ambiguousTextsAreShownUnchanged(metadata: String) {
     var reader = OpencodeReader(session: "s")
     let properties =
       #""id":"p","sessionID":"s","permission":"bash","metadata":{\#(metadata)}"#

@@ -16,7 +16,7 @@ import Testing
     #expect(!stat.isZombie)
   }
 
-  @Test func whatEndedIsAZombie() {
+  @Test func anEndedProcessIsAZombie() {
     #expect(ProcessStat(line("node", "Z"))?.isZombie == true)
   }
 
@@ -26,7 +26,7 @@ import Testing
     #expect(ProcessStat(shell)?.hasTerminal == true)
   }
 
-  @Test func whatIsCutOffIsNone() {
+  @Test func aTruncatedLineIsNotAProcess() {
     let head = "71 (node) S 42 71 71 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0"
     for length in 0...head.count { #expect(ProcessStat(String(head.prefix(length))) == nil) }
     #expect(ProcessStat(head + " 9381234")?.start == 9_381_234)

@@ -65,7 +65,7 @@ import Testing
     "try again at Smarch 3rd", "try again at 2026-13-01", "try again at 7",
     "try again in 0 minutes",
   ])
-  func whatIsNoTimeIsNone(_ text: String) {
+  func textsWithoutATimeHaveNone(_ text: String) {
     #expect(end(text) == nil)
   }
 

@@ -28,7 +28,7 @@ import Testing
     #expect(lines.contains("EXAMPLES") && lines.contains("OPTIONS:"))
   }
 
-  @Test func whatHasNoRoomGoesOnBelowItsBeginning() {
+  @Test func longLinesContinueBelowTheirBeginning() {
     let lines = HelpText.wrapped(Self.help, width: 60).split(separator: "\n").map(String.init)
     let column = String(repeating: " ", count: 34)
     #expect(lines.contains("  tool add two --and --more       adds the other one, and"))
@@ -39,7 +39,7 @@ import Testing
     #expect(lines.contains(String(repeating: " ", count: 26) + "has a long description."))
   }
 
-  @Test func whatHasRoomStaysAsItIs() {
+  @Test func linesThatFitAreNotWrapped() {
     let wide = HelpText.wrapped(Self.help, width: 200)
     #expect(wide.contains("on a narrow terminal, and on a wide one, is shown one paragraph.\n"))
     #expect(wide.contains("  tool add one                    adds it\n"))
@@ -63,7 +63,7 @@ import Testing
 
   /// Scripts for shells and errors are not wrapped.
   @Test(arguments: ["", "{\n  \"a\": 1\n}", "#!/bin/sh\na\nb", "Error: no\nUsage: tool"])
-  func whatIsNoHelpStaysAsItIs(text: String) {
+  func textsOtherThanHelpAreNotWrapped(text: String) {
     #expect(HelpText.wrapped(text, width: 10) == text)
   }
 }

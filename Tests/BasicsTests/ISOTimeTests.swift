@@ -34,7 +34,7 @@ import Testing
     }
   }
 
-  @Test func whatIsWrittenIsReadAgain() {
+  @Test func writtenTimesAreReadAgain() {
     for day in stride(from: Int64(-135_000), through: 400_000, by: 37) {
       let time = day * 86_400_000 + day * 1_234_567 % 86_400_000
       #expect(ISOTime.milliseconds(of: ISOTime.text(milliseconds: time)) == time)
@@ -49,7 +49,7 @@ import Testing
     "2026-03-01T09:30:00.Z", "2026-03-01T09:30:00.1234Z", "2026-03-01T09:30:00.-1Z",
     "2026-03-01T09:30:00+01:00", "1772357400125", "+026-03-01T09:30:00Z",
   ])
-  func anyOtherTextIsNoTime(text: String) {
+  func anyOtherTextIsNotATime(text: String) {
     #expect(ISOTime.milliseconds(of: text) == nil)
   }
 }

@@ -42,7 +42,7 @@ import Testing
     }
   }
 
-  @Test func valuesKnowWhereTheyStand() throws {
+  @Test func valuesKnowTheirPlaces() throws {
     let json = try read("{\n  \"a\": [1,\n 22, \"ü👩‍👩‍👧‍👦\", true]}")
     guard case .object(let members) = json.value, case .array(let elements) = members[0].value.value
     else { return #expect(Bool(false), "\(json)") }
@@ -71,7 +71,7 @@ import Testing
     expectError(#"{"a":1,"\u0061":2}"#, at: 1, 8, "second time")
   }
 
-  @Test func faultsAreFoundWhereTheyStand() {
+  @Test func faultsAreFoundAtTheirPlaces() {
     expectError("", at: 1, 1, "end of the text")
     expectError("  \n ", at: 2, 2, "end of the text")
     expectError("{} {}", at: 1, 4, "after the value")

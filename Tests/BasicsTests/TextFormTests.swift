@@ -9,13 +9,13 @@ import Testing
     for text in ["0", "0g", "+1", " 1", "é"] { #expect(Hex.bytes(text) == nil, "\(text)") }
   }
 
-  @Test func whatIsReservedIsEncoded() {
+  @Test func reservedCharactersAreEncoded() {
     #expect(ASCII.percentEncoded("a-b._~/é") == "a-b._~%2F%C3%A9")
     #expect(ASCII.percentDecoded("a-b._~%2F%C3%A9") == "a-b._~/é")
     for text in ["%", "%2", "%+1", "%FF"] { #expect(ASCII.percentDecoded(text) == nil, "\(text)") }
   }
 
-  @Test func shellWordsAreQuotedWhereTheyMust() {
+  @Test func shellWordsAreQuotedIfNecessary() {
     #expect(Shell.quoted("/data/me-1.x_y") == "/data/me-1.x_y")
     #expect(Shell.quoted("/my data") == "'/my data'")
     #expect(Shell.quoted("it's") == "'it'\\''s'")

@@ -4,7 +4,7 @@ import Foundation
 /// things: the time from sending a prompt on one device until its agent begins on the other, the
 /// time of an approval in both directions, and the cost of an idle host.
 struct ExecutionSuite {
-  /// The messages to send, each after the one before has ended.
+  /// The messages to send, each after the previous one has ended.
   var messages = 300
   /// The first of them warm up and are not counted.
   var warmUp = 20

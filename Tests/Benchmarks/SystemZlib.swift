@@ -49,7 +49,7 @@ enum SystemZlib {
     }
     try BenchFailure.require(
       status == Z_STREAM_END && stream.avail_in == 0,
-      "it is no whole gzip file (zlib says \(status))")
+      "it is not a whole gzip file (zlib says \(status))")
     return output
   }
 }

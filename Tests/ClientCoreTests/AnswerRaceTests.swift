@@ -122,7 +122,7 @@ struct AnswerRaceTests {
   }
 
   // N-2
-  @Test func whoIsToldOfAnAnswerShowsTheRequestNoLonger() throws {
+  @Test func anAnsweredRequestNoLongerShows() throws {
     var world = try World(seed: 3)
     try world.raise()
     try world.fleet.settle()
@@ -179,7 +179,7 @@ struct AnswerRaceTests {
   }
 
   /// A user taps one button and then the other, while the first answer is on its way.
-  @Test func whoChangesTheirMindIsToldWhichAnswerCounts() throws {
+  @Test func aSecondAnswerReportsWhichOneCounts() throws {
     var world = try World(seed: 3)
     try world.raise()
     try world.fleet.settle()

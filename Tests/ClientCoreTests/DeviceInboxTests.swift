@@ -30,7 +30,7 @@ import WireProtocol
     return changes
   }
 
-  @Test func whatIsKnownIsNotTakenAgain() {
+  @Test func knownNotificationsAreNotAcceptedAgain() {
     var inbox = DeviceInbox()
     #expect(take(notification(1), &inbox)?.received.count == 1)
     #expect(take(notification(1), &inbox) == nil)
@@ -51,7 +51,7 @@ import WireProtocol
     #expect(take(notification(1), &inbox) == nil)
   }
 
-  @Test func namesAreForgottenAfterSevenDaysUnlessTheyStand() {
+  @Test func namesAreForgottenAfterSevenDaysUnlessInUse() {
     var inbox = DeviceInbox()
     _ = take(notification(1), &inbox)
     _ = take(notification(2), &inbox, isOver: true)

@@ -108,7 +108,7 @@ struct ExecutorStepTests {
       (-3_600_000, 10_000), (9_999, 10_000), (60_000, 60_000), (Int64.max - 5, 691_200_000),
       (Int64.min, 10_000),
     ] as [(Int64, Int64)])
-  func whatIsTriedLaterWaitsAndEnds(named: Int64, reckoned: Int64) throws {
+  func delayedAttemptsWaitAndEnd(named: Int64, reckoned: Int64) throws {
     var scene = Scene()
     try scene.host.perform(.send("text", as: 1, in: "s"))
     try scene.host.perform(.setHost(.named("s"), Scene.device))
@@ -130,7 +130,7 @@ struct ExecutorStepTests {
   }
 
   /// A user begins to work at the agent's own prompt while the request to the authority is pending.
-  @Test func whatMayNoLongerStartIsGivenBack() throws {
+  @Test func grantsThatMayNoLongerStartAreReturned() throws {
     var scene = Scene()
     scene.holdsDispatches = true
     try scene.host.perform(.send("text", as: 1, in: "s"))
@@ -146,7 +146,7 @@ struct ExecutorStepTests {
   }
 
   /// Another device moves the message before it knows that it runs.
-  @Test func whatRunsHereIsNotUnknownInTheQueueItWasMovedTo() throws {
+  @Test func aMessageRunningHereIsNotUnknownInItsNewQueue() throws {
     var scene = Scene()
     for (number, session) in [(1, "s"), (2, "t")] as [(UInt64, String)] {
       try scene.host.perform(.send("text", as: number, in: session))
@@ -201,7 +201,7 @@ struct ExecutorStepTests {
   }
 
   /// If a user's own agent asks for each prompt, that counts as the consent.
-  @Test func whatAPersonsAgentAsksForNeedsNoConsent() throws {
+  @Test func promptsRequestedByAUsersAgentNeedNoConsent() throws {
     var scene = Scene()
     scene.executor.settings = ExecutionSettings(
       isGated: true, needsConsent: true, asksForConsent: true)
@@ -214,7 +214,7 @@ struct ExecutorStepTests {
 
   /// A laptop slept while its agent worked. Meanwhile another host took over the message, and it
   /// was moved to another queue of the laptop.
-  @Test func whatAnAgentOfAnotherSessionHadBeginsWithItsEnd() throws {
+  @Test func aMovedMessageBeginsAfterTheEndOfItsEarlierAttempt() throws {
     var scene = Scene()
     for (number, session) in [(1, "s"), (2, "t")] as [(UInt64, String)] {
       try scene.host.perform(.send("text", as: number, in: session))
@@ -263,7 +263,7 @@ struct ExecutorStepTests {
 
   /// The device that made a change is lost in the middle of it: the queue reports that, and a user
   /// continues.
-  @Test func aChangeThatNeverComesWholeIsTold() throws {
+  @Test func aChangeThatStaysIncompleteIsReported() throws {
     var scene = Scene()
     var author = TestDevice(2)
     try author.perform(.send(String(repeating: "long", count: 5_000), as: 1, in: "s"))
@@ -280,10 +280,10 @@ struct ExecutorStepTests {
     #expect(scene.begun.map(\.message) == [.numbered(1)])
   }
 
-  /// Texts that were saved apart: the host reports that a user has to check them. If the session
-  /// runs merged texts, the host starts the message.
+  /// Texts that were saved independently: the host reports that a user has to check them. If the
+  /// session runs merged texts, the host starts the message.
   @Test(arguments: [true, false])
-  func whatWasMergedIsToldOrRun(byALook: Bool) throws {
+  func mergedMessagesAreReportedOrRun(byALook: Bool) throws {
     var scene = Scene()
     try scene.host.perform(.send("Use a file", as: 1, in: "s"))
     var other = TestDevice(2, now: scene.host.now)

@@ -18,7 +18,7 @@ import WireProtocol
 
   /// The host receives it in the log, or in a snapshot after it was offline.
   @Test(arguments: [RunPhase.running, .succeeded])
-  func whatRanStaysAsItRan(phase: RunPhase) throws {
+  func textsThatRanDoNotChange(phase: RunPhase) throws {
     var fleet = try Fleet(devices: 3)
     try fleet.start()
     try fleet.perform(.send("Deploy it", as: 1, in: "a"), on: 0)
@@ -42,7 +42,7 @@ import WireProtocol
   }
 
   /// Restored, it shows both texts, and says which of them the agent got.
-  @Test func whatAnAgentGotIsNamedWhenItIsRestored() throws {
+  @Test func aRestoredMessageNamesTheTextThatItsAgentGot() throws {
     var fleet = try Fleet(devices: 2)
     try fleet.start()
     try fleet.perform(.send("Deploy it", as: 1, in: "a"), on: 0)
@@ -90,7 +90,7 @@ import WireProtocol
   }
 
   /// The device whose edit came too late notifies its own user once; the others do not.
-  @Test func whoEditedTooLateIsNotified() throws {
+  @Test func theUserOfALateEditIsNotified() throws {
     var fleet = try Fleet(devices: 3)
     try fleet.start()
     try fleet.perform(.send("Deploy it", as: 1, in: "a"), on: 0)
@@ -118,7 +118,7 @@ import WireProtocol
 
   /// It was cancelled on a device without a connection as its agent had started: the device tells its own user how
   /// to stop the agent, whether the log says so or a snapshot.
-  @Test(arguments: [false, true]) func whoCancelledTooLateIsNotified(bySnapshot: Bool) throws {
+  @Test(arguments: [false, true]) func theUserOfALateCancelIsNotified(bySnapshot: Bool) throws {
     var fleet = try Fleet(devices: 3)
     try fleet.start()
     try fleet.perform(.send("Deploy it", as: 1, in: "a"), on: 0)
@@ -137,7 +137,7 @@ import WireProtocol
   }
 
   /// A cancel that came in time makes no notification.
-  @Test func aCancelInTimeIsNoNews() throws {
+  @Test func aCancelInTimeSendsNoNotification() throws {
     var fleet = try Fleet(devices: 2)
     try fleet.start()
     try fleet.perform(.send("Deploy it", as: 1, in: "a"), on: 0)

@@ -17,7 +17,7 @@ struct LocalExecutionTests {
   }
 
   /// A busy host: agents of other sessions still end while the disk is full for a moment.
-  @Test func whatCouldNotBeStoredIsTriedAgainHoweverManyEndsCome() throws {
+  @Test func unstoredDecisionsAreTriedAgainHoweverManyEndsFollow() throws {
     var scene = try LocalHost.serving(1)
     for number in UInt64(10)..<16 {
       let session = SessionID.named("s\(number)")
@@ -96,7 +96,7 @@ struct LocalExecutionTests {
 
   /// Pairing drops the leases of the device's own authority and its questions; waiting messages are
   /// examined again.
-  @Test func whatWaitsIsLookedAtUnderAnotherAuthority() throws {
+  @Test func waitingMessagesAreCheckedUnderAnotherAuthority() throws {
     var scene = try LocalHost()
     scene.begin()
     scene.store.failsAtIntents = true
@@ -141,8 +141,8 @@ struct LocalExecutionTests {
     #expect(scene.begun.last == [3, 1] && scene.status(2) == .cancelled)
   }
 
-  // C-11: an agent that cannot be started is tried three times. Each wait is twice the one before,
-  // and up to half of it is random.
+  // C-11: an agent that cannot be started is tried three times. Each wait is twice the previous
+  // one, and up to half of it is random.
   @Test func anAgentThatCannotBeStartedIsTriedThreeTimes() throws {
     var scene = try LocalHost.serving(1)
     for (attempt, wait) in [(1, 500...1_010), (2, 1_000...2_010)] as [(UInt16, ClosedRange<Int64>)]
@@ -229,7 +229,7 @@ struct LocalExecutionTests {
     #expect(after.begun == [[1, 2]])
   }
 
-  @Test func whatIsUnknownMayBeTriedAgainByItself() throws {
+  @Test func unknownAttemptsCanBeRetriedAutomatically() throws {
     let before = try LocalHost.serving(1)
     var after = try LocalHost(store: before.store)
     after.begin(onUnknown: .retry)
@@ -284,7 +284,7 @@ struct LocalExecutionTests {
   }
 
   /// A stop after a start whose process was never created.
-  @Test func whatIsStoppedBeforeItBeganIsCancelled() throws {
+  @Test func messagesStoppedBeforeTheirBeginningAreCancelled() throws {
     var scene = try LocalHost.serving(1)
     scene.tell { $0.agentStopRequested(.named("s"), at: $1, store: $2) ?? [] }
     #expect(scene.begun == [[1, 1]])
@@ -332,7 +332,7 @@ struct LocalExecutionTests {
     #expect(after.status(2) == .queued)
   }
 
-  @Test func whatADyingProgramLeftIsSaidEvenWhereDrainingWasAskedForBefore() throws {
+  @Test func remainsOfADyingProgramAreReportedEvenWhileDraining() throws {
     let before = try LocalHost.serving(2)
     var after = try before.restarted()
     after.tell { $0.drainRequested(at: $1, store: $2) }

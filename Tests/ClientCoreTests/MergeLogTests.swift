@@ -4,7 +4,7 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// The log's entries about texts that were saved apart.
+/// The log's entries about texts that were saved independently.
 @Suite struct MergeLogTests {
   private static let id = MessageID.numbered(1)
 

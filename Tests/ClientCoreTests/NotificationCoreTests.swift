@@ -122,7 +122,7 @@ import WireProtocol
     #expect(notified(again.taken()).isEmpty, "its name is on disk")
   }
 
-  @Test func whatCannotBeStoredIsNotAnswered() throws {
+  @Test func anUnstoredRequestIsNotAnswered() throws {
     var scene = try Scene()
     scene.connect()
     _ = scene.taken()
@@ -134,7 +134,7 @@ import WireProtocol
     #expect(actions.contains { if case .close = $0 { true } else { false } })
   }
 
-  @Test func requestStandsUntilItsTaskAwaitsItNoLonger() throws {
+  @Test func requestStaysUntilItsTaskNoLongerAwaitsIt() throws {
     // N-2
     var scene = try Scene()
     scene.connect()
@@ -162,7 +162,7 @@ import WireProtocol
 
   /// The notification of a merged message stays until its text is chosen; a later one replaces an
   /// earlier one.
-  @Test func mergedMessageStandsUntilItsTextIsChosen() throws {
+  @Test func mergedMessageWaitsUntilItsTextIsChosen() throws {
     var scene = try Scene()
     scene.connect()
     var (one, other) = (TestDevice(2), TestDevice(3))
@@ -238,7 +238,7 @@ import WireProtocol
     #expect(scene.core.notifications.isEmpty)
   }
 
-  @Test func wishesAreToldWithEveryConnection() throws {
+  @Test func preferencesAreSentOnEveryConnection() throws {
     // S4-3, N-13
     var scene = try Scene()
     func requests(_ actions: [ClientCore.Action]) throws -> [InboxRequest] {
@@ -269,7 +269,7 @@ import WireProtocol
     #expect(try requests(scene.taken()) == [.setPreferences(details)])
   }
 
-  @Test func missedConnectionIsToldOnceWhereSomethingWaits() throws {
+  @Test func missedConnectionIsReportedOnceIfSomethingWaits() throws {
     // N-9
     var scene = try Scene()
     scene.tell { core, context, _ in core.started(at: context) }

@@ -162,7 +162,7 @@ struct OutageTests {
 
   /// The host that took it over decides, whatever this device would do.
   @Test(arguments: [0, 60_000] as [Int64])
-  func whoIsFencedStopsAndLeavesTheDecision(outage: Int64) throws {
+  func aFencedHostStopsAndLeavesTheDecision(outage: Int64) throws {
     var scene = try Scene.atWork(.retry)
     scene.isConnected = false
     try scene.pass(milliseconds: outage)
@@ -190,7 +190,7 @@ struct OutageTests {
   }
 
   // I-107: the start was granted to this device, and the answer never arrived.
-  @Test func whatIsStoppedBeforeItBeginsNeverBegins() throws {
+  @Test func messagesStoppedBeforeTheirBeginningNeverBegin() throws {
     var scene = try Scene()
     try scene.changed()
     try scene.answer(.leased(token: 7, milliseconds: 30_000))
@@ -214,7 +214,7 @@ struct OutageTests {
   /// It slept until its lease ended; meanwhile a user cancelled what was granted to it, and chose
   /// another host.
   @Test(arguments: [true, false])
-  func whoeverIsNoHostAnyMoreGivesALapsedLeaseBack(isCancelledFirst: Bool) throws {
+  func aFormerHostReturnsALapsedLease(isCancelledFirst: Bool) throws {
     var scene = try Scene()
     try scene.changed()
     try scene.answer(.leased(token: 7, milliseconds: 30_000))
@@ -233,7 +233,7 @@ struct OutageTests {
   /// The next host reports an unknown outcome under its own lease, and waits for a user whatever
   /// its settings are.
   @Test(arguments: [true, false])
-  func whatWasTakenOverWaitsForAPerson(runIsKnown: Bool) throws {
+  func takenOverMessagesWaitForAUser(runIsKnown: Bool) throws {
     var scene = try Scene(.retry)
     if runIsKnown {
       try scene.host.perform(
@@ -255,5 +255,32 @@ struct OutageTests {
     #expect(run.phase == .unknown && run.token == 9 && run.attempt == 1)
     try scene.pass(milliseconds: 60_000)
     #expect(scene.host.workspace.status(1) == .unknown && scene.begun == [])
+  }
+
+  /// It was moved here from a session of another device, to which it had been granted.
+  @Test func whatWasMovedHereSaysWhereItMayRun() throws {
+    var scene = try Scene()
+    try scene.host.perform(.send("text 3", as: 3, in: "t"))
+    try scene.changed()
+    try scene.answer(.leased(token: 7, milliseconds: 30_000))
+    func held(_ number: UInt64) -> AuthorityAnswer {
+      let attempt = AttemptName(message: .numbered(number), number: 1)
+      return .held(
+        by: DeviceID(high: 0xD, low: 2), milliseconds: 10_000,
+        AttemptAtWork(attempt: attempt, awaySince: 5))
+    }
+    try scene.answer(held(1))
+    #expect(scene.executor.runsElsewhere[Scene.session]?.atWork.awaySince == 5)
+    try scene.pass(milliseconds: 12_000)
+    try scene.answer(.go)
+    #expect(scene.executor.runsElsewhere.isEmpty && scene.begun.map(\.message) == [.numbered(1)])
+    // A session says so only of its own messages.
+    try scene.end(with: .succeeded(summary: ""))
+    try scene.answer(.leased(token: 7, milliseconds: 30_000))
+    try scene.answer(held(2))
+    #expect(!scene.executor.runsElsewhere.isEmpty)
+    try scene.host.perform(.move([.numbered(2)], to: .after(.numbered(3))))
+    try scene.changed()
+    #expect(scene.executor.runsElsewhere.isEmpty)
   }
 }

@@ -38,7 +38,7 @@ import WireProtocol
 
   /// - Parameter isSnapshot: whether the device gets the whole state; otherwise, it gets the entry.
   @Test(arguments: [false, true])
-  func whatComesBackConfirms(isSnapshot: Bool) throws {
+  func ownOperationsFromTheServerAreConfirmed(isSnapshot: Bool) throws {
     var fleet = try Fleet(devices: 2)
     try fleet.start()
     fleet.server.acksToLose = 1
@@ -178,7 +178,7 @@ import WireProtocol
     #expect(fleet.server.workspace.numbers("a") == [1, 2])
   }
 
-  @Test func receiptsAreForgottenWherePositionsCountAnew() throws {
+  @Test func receiptsAreForgottenIfPositionsBeginAgain() throws {
     var fleet = try Fleet(devices: 2)
     try fleet.start()
     for number in 1...5 as ClosedRange<UInt64> {

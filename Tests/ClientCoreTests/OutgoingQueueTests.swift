@@ -44,7 +44,7 @@ import Testing
 
   /// An attempt that could not be handed over is returned alone; those that wait for confirmation
   /// stay.
-  @Test func whatWasNotHandedOverGoesBackAlone() throws {
+  @Test func onlyUndeliveredAttemptsAreReturned() throws {
     var bench = Bench()
     let first = try bench.enqueue(1)
     #expect(bench.sent() == [1])
@@ -328,7 +328,7 @@ import Testing
   }
 
   // S3-49.
-  @Test func whatWasUnderWayIsSentAgainAfterARestart() throws {
+  @Test func messagesInFlightAreSentAgainAfterARestart() throws {
     var bench = Bench()
     let id = try bench.enqueue(1)
     _ = bench.sent()

@@ -73,7 +73,7 @@ struct PendingAsksTests {
   }
 
   /// The authority reads only the register, and another device may have written that.
-  @Test func whatWasAllowedElseIsNotHandedOver() throws {
+  @Test func approvalsOfOtherContentsAreNotPassedOn() throws {
     let digests = (1...2).map { ContentHash(bytes: Array(repeating: UInt8($0), count: 32)) }
     func answered(_ verdict: Verdict, _ digest: ContentHash?) -> [PendingAsks.Action] {
       var pending = PendingAsks()
@@ -126,7 +126,7 @@ struct PendingAsksTests {
       pending.resumed(Self.session) == [.goOn(Self.session, try Self.outcome(3, .withdrawn))])
   }
 
-  @Test func whatIsAskedBesideARequestAtThePromptStaysShown() throws {
+  @Test func requestsBesideOneAtThePromptStayShown() throws {
     var pending = PendingAsks()
     var ask = Self.ask(1, patience: 10)
     ask.promptsItself = true
@@ -141,7 +141,7 @@ struct PendingAsksTests {
         ])
   }
 
-  @Test func whatADeletedSessionAsksIsClosedAtTheAuthorityAndWithdrawn() throws {
+  @Test func requestsOfADeletedSessionAreClosedAndWithdrawn() throws {
     var pending = PendingAsks()
     _ = pending.raised(Self.ask(1), now: 0, wall: 0)
     let closing = VerdictRequest(session: Self.session, request: Self.id(1), closes: true)
@@ -168,7 +168,7 @@ struct PendingAsksTests {
         ])
   }
 
-  @Test func whatADeletedSessionAsksIsClosedOneByOne() throws {
+  @Test func requestsOfADeletedSessionAreClosedOneByOne() throws {
     var pending = PendingAsks()
     for number in 1...UInt64(PendingAsks.shownMax + 1) {
       _ = pending.raised(Self.ask(number), now: 0, wall: 0)
@@ -195,7 +195,7 @@ struct PendingAsksTests {
     #expect(pending.waiting.isEmpty)
   }
 
-  @Test func whatExpiresIsClosedAtTheAuthorityFirst() throws {
+  @Test func expiredRequestsAreFirstClosedAtTheAuthority() throws {
     var pending = PendingAsks()
     _ = pending.raised(Self.ask(1), now: 0, wall: 0)
     #expect(pending.timePassed(now: 59_999, wall: 0).isEmpty)
@@ -273,7 +273,7 @@ struct PendingAsksTests {
     #expect(pending.waiting == [Self.id(4)])
   }
 
-  @Test func whatThereIsNoRoomForIsCountedAndShownLater() throws {
+  @Test func requestsWithoutRoomAreCountedAndShownLater() throws {
     var pending = PendingAsks()
     let shown = UInt64(PendingAsks.shownMax)
     for number in 1...shown { _ = pending.raised(Self.ask(number), now: 0, wall: 0) }
@@ -317,7 +317,7 @@ struct PendingAsksTests {
       ])
   }
 
-  @Test func anAgentThatAsksTooMuchIsToldAtOnce() {
+  @Test func anAgentThatAsksTooMuchIsRefusedAtOnce() {
     var pending = PendingAsks()
     for number in 1...UInt64(PendingAsks.waitingMax) {
       _ = pending.raised(Self.ask(number), now: 0, wall: 0)

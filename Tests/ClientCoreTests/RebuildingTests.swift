@@ -43,7 +43,7 @@ import WireProtocol
     var text: String { fleet.server.workspace.contents("a").first ?? "" }
   }
 
-  @Test func whatBothDidIsThere() throws {
+  @Test func changesOfBothAreKept() throws {
     var twins = try Twins()
     let first = try twins.fleet.perform(.send("first!", as: 3, in: "a"), on: twins.first)
     let second = try twins.fleet.perform(.send("second", as: 4, in: "a"), on: twins.second)
@@ -105,7 +105,7 @@ import WireProtocol
     }
   }
 
-  @Test func whatOtherWritersHereSayOfRenamedOnesGoesAlong() throws {
+  @Test func referencesToRenamedOperationsFollowThem() throws {
     for seed in 1...4 as ClosedRange<UInt64> {
       var twins = try Twins(seed: seed)
       try twins.fleet.perform(.insertText(.numbered(1), at: 1, text: "X"), on: twins.first)
@@ -128,7 +128,7 @@ import WireProtocol
     }
   }
 
-  @Test func whatGotOtherIDsIsNotTakenBack() throws {
+  @Test func operationsWithOtherIDsAreNotUndone() throws {
     var twins = try Twins()
     try twins.fleet.perform(.send("first", as: 3, in: "a"), on: twins.first)
     try twins.fleet.perform(.send("second", as: 4, in: "a"), on: twins.second)
@@ -268,7 +268,7 @@ import WireProtocol
     try expectStamps(fleet)
     #expect(fleet.server.workspace.numbers("a") == Array(1...messages))
     #expect(fleet.devices[0].core.replica.record.repairs == 0)
-    // The changes of that time can be undone.
+    // The changes from that time can be undone.
     try fleet.perform(.undo, on: 0)
     try fleet.settle()
     #expect(fleet.server.workspace.contents("a").last == "text \(messages)")
@@ -276,7 +276,7 @@ import WireProtocol
   }
 
   /// The first answer changes the base of the batches after it, which are on their way.
-  @Test func whatWaitsBehindLoweredOnesStays() throws {
+  @Test func batchesBehindLoweredOnesStay() throws {
     var fleet = try aheadFleet(messages: 3)
     fleet.isServerDown = false
     fleet.note(0) { core, context, _ in core.started(at: context) }

@@ -49,7 +49,7 @@ import Testing
     }
   }
 
-  @Test func whatTheServerHasSomethingElseForComesBack() throws {
+  @Test func operationsWithOtherContentOnTheServerAreRepeated() throws {
     var twins = try Twins()
     let one = try twins.fleet.perform(.send("of the one", as: 3, in: "a"), on: twins.first)
     let other = try twins.fleet.perform(.send("of the other", as: 4, in: "a"), on: twins.second)
@@ -65,7 +65,7 @@ import Testing
   }
 
   @Test(arguments: [1, 5])
-  func whatIsBehindItComesBackToo(of count: UInt64) throws {
+  func operationsAfterItAreRestoredToo(of count: UInt64) throws {
     var twins = try Twins()
     for number in 0..<count {
       try twins.fleet.perform(.send("\(number)", as: 10 + number, in: "a"), on: twins.first)
@@ -86,7 +86,7 @@ import Testing
     #expect(twins.contents("a").count == Set(twins.contents("a")).count)
   }
 
-  @Test func whatWasStoppedStaysSo() throws {
+  @Test func stoppedMessagesStayStopped() throws {
     var twins = try Twins()
     try twins.fleet.perform(.send("of the one", as: 3, in: "a"), on: twins.first)
     try twins.fleet.perform(.cancel([.numbered(1)]), on: twins.first)
@@ -106,7 +106,7 @@ import Testing
   }
 
   @Test(arguments: [RunPhase.succeeded, .failed, .interrupted, .unknown])
-  func whatEndedIsNotStartedAgain(as phase: RunPhase) throws {
+  func anEndedAttemptIsNotStartedAgain(as phase: RunPhase) throws {
     var twins = try Twins()
     try twins.fleet.perform(.send("of the one", as: 3, in: "a"), on: twins.first)
     let run = Run(token: 1, attempt: 1, phase: phase, milliseconds: TestDevice.startOfTime)
@@ -135,7 +135,7 @@ import Testing
     #expect(cancelled.map(\.content.utf8.count) == [20_000])
   }
 
-  @Test func whatCannotBeStoredChangesNothing() throws {
+  @Test func aFailedWriteChangesNothing() throws {
     var twins = try Twins()
     try twins.fleet.perform(.send("of the one", as: 3, in: "a"), on: twins.first)
     try twins.fleet.perform(.send("of the other", as: 4, in: "a"), on: twins.second)

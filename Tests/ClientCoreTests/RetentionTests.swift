@@ -25,7 +25,7 @@ import WireProtocol
     fleet.devices[index].core.replica.workspace.text(of: .numbered(number))
   }
 
-  @Test func whatIsOverIsForgottenEverywhereAndWhatWaitsStays() throws {
+  @Test func finishedMessagesAreForgottenEverywhereAndWaitingOnesStay() throws {
     var fleet = try fleet(devices: 3, retaining: 0..<2)
     for number in 1...60 as ClosedRange<UInt64> {
       try fleet.perform(.send("text \(number)", as: number, in: "s"), on: Int(number % 3))
@@ -56,7 +56,7 @@ import WireProtocol
   }
 
   /// A cancellation carries no time: one that follows only old operations does not count as old.
-  @Test func whatWasCancelledAMomentAgoIsNotForgotten() throws {
+  @Test func recentlyCancelledMessagesAreNotForgotten() throws {
     var fleet = try fleet(devices: 2, retaining: 0..<2)
     try fleet.perform(.send("old", as: 1, in: "s"), on: 0)
     try fleet.pass(1_000)
@@ -70,7 +70,7 @@ import WireProtocol
     try fleet.expectConvergence()
   }
 
-  /// Undo changes of forgotten messages are forgotten, too.
+  /// Undo changes to forgotten messages are forgotten, too.
   @Test func undoBringsNothingEmptyBack() throws {
     var fleet = try fleet(devices: 1, retaining: 0..<1)
     try fleet.perform(.send("old", as: 1, in: "s"), on: 0)

@@ -162,7 +162,7 @@ import WireProtocol
     #expect(seen.parts > 1)
   }
 
-  @Test func whatIsTypedAndUndoneIsGrantedWhole() throws {
+  @Test func typedAndUndoneTextIsGrantedWhole() throws {
     var scene = try scene()
     let (old, more) = ("fix it", noise(50_000, seed: 3))
     try scene.perform(.send(old, as: 1, in: "a"))
@@ -198,7 +198,7 @@ import WireProtocol
 
   /// The device with the rest may be gone forever: if a user cancels and restores the part that has
   /// arrived, it starts as it is.
-  @Test func whatIsRestoredStandsAsItIs() throws {
+  @Test func restoredPartsStartAsTheyAre() throws {
     var scene = try scene()
     try scene.perform(.send(noise(60_000, seed: 4), as: 1, in: "a"))
     var other = TestDevice(2)

@@ -100,7 +100,7 @@ struct StandingTests {
 
   let standing = AuthorityRequest.next(session: Scene.session, token: 7)
 
-  @Test func whatIsGrantedBeginsWithoutAQuestion() throws {
+  @Test func grantedMessagesBeginWithoutAQuestion() throws {
     var scene = try Scene()
     #expect(scene.requests == [standing])
     try scene.host.perform(.send("second", as: 2, in: "s"))
@@ -115,7 +115,7 @@ struct StandingTests {
     #expect(scene.requests == [])
   }
 
-  @Test func whatIsNotGrantedByItselfIsAskedFor() throws {
+  @Test func messagesWithoutAStandingGrantAreRequested() throws {
     var scene = try Scene()
     try scene.host.perform(.send("second", as: 2, in: "s"))
     try scene.changed()
@@ -139,7 +139,7 @@ struct StandingTests {
     #expect(scene.begun.map(\.message) == [.numbered(2)])
   }
 
-  @Test func whatWasToWaitForATimeIsAskedForWhenItComes() throws {
+  @Test func delayedMessagesAreRequestedAtTheirTime() throws {
     var scene = try Scene()
     try scene.host.perform(.pause(Scene.session, reason: nil))
     try scene.host.perform(.send("second", as: 2, in: "s"))
@@ -225,7 +225,7 @@ struct StandingTests {
   }
 
   /// The host's clock is ahead of the authority's.
-  @Test func whatTheAuthorityHoldsForLaterIsPassedOver() throws {
+  @Test func messagesThatTheAuthorityDelaysAreSkipped() throws {
     var scene = try Scene()
     let time = scene.context.wall + 1_000
     try scene.host.perform(.pause(Scene.session, reason: nil))
@@ -240,7 +240,7 @@ struct StandingTests {
     try scene.answer(.notYet(time))
     #expect(named(scene) == .numbered(3))
     try scene.answer(.go)
-    // After a change of the queues, it is requested again.
+    // After a change to the queues, it is requested again.
     try scene.end(attempt: 1)
     #expect(named(scene) == .numbered(2))
     try scene.answer(.notYet(time))
@@ -274,7 +274,7 @@ struct StandingTests {
 
   /// The user at the host knows more than the authority did.
   @Test(arguments: ["edited", "cancelled", "paused", "held"])
-  func whatWouldNotBeAskedForIsNotBegun(change: String) throws {
+  func grantsThatTheHostWouldNotRequestAreNotBegun(change: String) throws {
     var scene = try Scene()
     try scene.host.perform(.send("second", as: 2, in: "s"))
     let granted = scene.granted(2, "second")
@@ -289,7 +289,7 @@ struct StandingTests {
     try scene.changed()
     try scene.answer(granted)
     #expect(scene.begun == [])
-    // It is returned, so that it does not count as begun, and waits in its present state.
+    // It is returned, so that it does not count as begun, and waits in its current state.
     let message = try scene.host.workspace.message(.numbered(2))
     guard change != "cancelled" else {
       #expect(message.run == nil && message.status == .cancelled)
@@ -300,7 +300,7 @@ struct StandingTests {
   }
 
   /// The deadline of an overdue message ends when it is due.
-  @Test func aMessageThatHasToWaitAfterAllWakesNobody() throws {
+  @Test func aMessageThatHasToWaitAfterAllWakesNothing() throws {
     var scene = try Scene()
     try scene.host.perform(.send("second", as: 2, in: "s"))
     try scene.changed()
@@ -313,7 +313,7 @@ struct StandingTests {
   }
 
   /// The release was on its way when a message was granted.
-  @Test func whatIsGrantedAtTheReleaseIsGivenBack() throws {
+  @Test func grantsDuringTheReleaseAreReturned() throws {
     var scene = try Scene()
     let standing = try #require(scene.asked.last)
     scene.asked = []
@@ -416,7 +416,7 @@ struct StandingTests {
   }
 
   /// It is moved between two sessions of one host while the first session's question is on its way.
-  @Test func whatBeginsInOneSessionIsNotUnknownInTheOther() throws {
+  @Test func aMessageThatBeginsInOneSessionIsNotUnknownInTheOther() throws {
     var scene = try Scene(stands: false)
     try scene.host.perform(.addSession(.named("t"), name: nil, project: nil))
     try scene.host.perform(.setHost(.named("t"), Scene.device))
@@ -445,7 +445,7 @@ struct StandingTests {
 
   /// The machine slept with the answer in its socket: by now another device may have the lease.
   @Test(arguments: [true, false])
-  func whatWasGrantedLongAgoIsNotBegun(stands: Bool) throws {
+  func oldGrantsAreNotBegun(stands: Bool) throws {
     var scene = try Scene(stands: stands)
     try scene.host.perform(.send("second", as: 2, in: "s"))
     if !stands { try scene.changed() }
@@ -459,7 +459,7 @@ struct StandingTests {
   }
 
   /// It wakes before it receives the grant of the message.
-  @Test func aLeaseThatLapsedInItsSleepGoesOnWhereNobodyElseGotOne() throws {
+  @Test func aLeaseThatLapsedDuringSleepContinuesIfNoOtherWasGranted() throws {
     var scene = try Scene()
     try scene.pass(LeaseTimes.leaseMilliseconds)
     scene.asked = []

@@ -8,7 +8,7 @@ import Testing
 /// other message begins.
 struct StandstillTests {
   @Test(arguments: TestSeeds.list(standard: 60))
-  func nothingThatMayBeginStandsStill(_ seed: UInt64) throws {
+  func nothingThatMayBeginIsStuck(_ seed: UInt64) throws {
     var world = try StandstillWorld(seed: seed)
     for _ in 0..<4 {
       for _ in 0..<40 { try world.act() }

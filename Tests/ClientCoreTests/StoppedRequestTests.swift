@@ -4,7 +4,7 @@ import SyncTestSupport
 import Testing
 import WireProtocol
 
-/// After a stop, the agent that is to stop is allowed nothing more.
+/// After a stop, the agent is allowed nothing more.
 struct StoppedRequestTests {
   private static let session = SessionID.named("s")
   private static let request = RequestID(high: 1, low: 1)
@@ -68,7 +68,7 @@ struct StoppedRequestTests {
     return ending ?? fleet.devices[other].endings.last?.ending
   }
 
-  @Test func whoStopsAnAgentAllowsItNothingMore() throws {
+  @Test func aStoppedAgentIsAllowedNothingMore() throws {
     var fleet = try Self.fleet()
     try Self.stop(in: &fleet)
     #expect(
@@ -85,7 +85,7 @@ struct StoppedRequestTests {
   }
 
   /// The server knows of the stop before the host does, and refuses a user who allows the request.
-  @Test func whoAllowsWhileTheHostIsAwayIsRefused() throws {
+  @Test func approvalsAreRefusedWhileTheHostIsAway() throws {
     var fleet = try Self.fleet()
     fleet.losses[Self.host] = .sent
     fleet.cut(Self.host)
@@ -114,7 +114,7 @@ struct StoppedRequestTests {
   }
 
   /// A stopped turn is no failure if the host's program ends before its stopped agent does.
-  @Test func aStopThatAnEndOfTheProgramMeetsIsNoFailure() throws {
+  @Test func aStopThatMeetsTheEndOfTheProgramIsNotAFailure() throws {
     var fleet = try Self.fleet()
     try Self.stop(in: &fleet)
     try fleet.restart(Self.host)

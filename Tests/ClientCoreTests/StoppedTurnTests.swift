@@ -117,7 +117,7 @@ struct StoppedTurnTests {
     try StoppedTurnTests.expectNoSecondAttempt(in: &fleet)
   }
 
-  @Test func whatSucceededBeforeTheStopCameStays() throws {
+  @Test func aSuccessBeforeTheStopStays() throws {
     var fleet = try StoppedTurnTests.fleet(.retry)
     StoppedTurnTests.depart(in: &fleet)
     fleet.note(0) {
@@ -132,7 +132,7 @@ struct StoppedTurnTests {
   }
 
   /// A restore counts as the decision, so it is tried again.
-  @Test func whatSomebodyRestoresIsTriedAgain() throws {
+  @Test func restoredMessagesAreTriedAgain() throws {
     var fleet = try StoppedTurnTests.fleet(.retry)
     StoppedTurnTests.depart(in: &fleet)
     try StoppedTurnTests.stop(in: &fleet)

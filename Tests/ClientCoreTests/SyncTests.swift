@@ -47,7 +47,7 @@ import WireProtocol
   }
 
   /// Acknowledged means on disk; but the server's content is shown before that.
-  @Test func whatIsNotOnDiskYetIsNotAcknowledged() throws {
+  @Test func operationsAreAcknowledgedOnlyOnDisk() throws {
     var fleet = try Fleet(devices: 2)
     try fleet.start()
     let device = fleet.devices[1].id
@@ -225,7 +225,7 @@ import WireProtocol
   }
 
   /// If the acknowledgement is lost, the position is unknown; "seen by" errs towards no.
-  @Test func whatComesBackIsOnTheServer() throws {
+  @Test func ownOperationsFromTheServerAreOnTheServer() throws {
     var fleet = try Fleet(devices: 2)
     try fleet.start()
     fleet.server.acksToLose = 1

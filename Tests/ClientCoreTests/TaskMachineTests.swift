@@ -166,7 +166,7 @@ struct TaskMachineTests {
     #expect(scene.core.illegalTaskMoves == 0)
   }
 
-  @Test func whatAnotherHostWroteOverIsShownAgainOneByOne() throws {
+  @Test func requestsOverwrittenByAnotherHostAreShownAgainOneByOne() throws {
     var scene = try scene()
     for number in 1...UInt64(3) { try scene.raise(number) }
     try scene.perform(
@@ -189,7 +189,7 @@ struct TaskMachineTests {
     #expect(scene.core.illegalTaskMoves == 0)
   }
 
-  @Test func whatNobodyAnswersExpires() throws {
+  @Test func unansweredRequestsExpire() throws {
     var scene = try scene()
     try scene.raise(1)
     scene.pass(60_000)
@@ -320,7 +320,7 @@ struct TaskMachineTests {
   }
 
   /// The session's host was changed while its agent waited here.
-  @Test func anAgentWhoseSessionWentElsewhereIsToldAllTheSame() throws {
+  @Test func anAgentWhoseSessionMovedIsInformedAsWell() throws {
     var scene = try scene()
     scene.hear(.began)
     try scene.raise(1, patience: nil)
@@ -333,7 +333,7 @@ struct TaskMachineTests {
     #expect(scene.task?.status == .completed(.success(summary: "done")))
   }
 
-  @Test func theEndOfARequestIsWrittenWhereItsSessionWasDeleted() throws {
+  @Test func theEndOfARequestIsWrittenIfItsSessionWasDeleted() throws {
     var scene = try scene()
     scene.hear(.began)
     try scene.raise(1)
@@ -361,7 +361,7 @@ struct TaskMachineTests {
     #expect(scene.task == nil)
   }
 
-  @Test func aHostThatStartsAnewEndsWhatRanInASessionThatWasDeleted() throws {
+  @Test func aRestartedHostEndsTheTurnOfADeletedSession() throws {
     var scene = try scene()
     scene.hear(.began)
     try scene.perform(.deleteSession(scene.session))
@@ -393,7 +393,7 @@ struct TaskMachineTests {
 
   /// The agent gets it at once; the devices get it as soon as the disk has stored it.
   @Test(arguments: [false, true])
-  func whatAFullDiskDidNotTakeIsWrittenLater(_ turnEnds: Bool) throws {
+  func anAnswerThatAFullDiskRefusedIsWrittenLater(_ turnEnds: Bool) throws {
     var scene = try scene()
     scene.hear(.began)
     try scene.raise(1)
@@ -416,7 +416,7 @@ struct TaskMachineTests {
   /// Another device takes over the session before the disk works again. It does not report the
   /// request's end until it runs something, so the request would stay visible.
   @Test(arguments: [false, true])
-  func whatAFullDiskDidNotTakeIsWrittenWhereverTheSessionGoes(_ turnEnds: Bool) throws {
+  func anEndThatAFullDiskRefusedIsWrittenEvenAfterAMove(_ turnEnds: Bool) throws {
     var scene = try scene()
     scene.hear(.began)
     try scene.raise(1)
@@ -434,7 +434,7 @@ struct TaskMachineTests {
   }
 
   /// An agent that was sent to its own prompt waits for no user.
-  @Test func whatAFullDiskDidNotLetAskIsNotAskedLater() throws {
+  @Test func aRequestThatAFullDiskPreventedIsNotRaisedLater() throws {
     var scene = try scene()
     scene.hear(.began)
     scene.store.failure = StoreError(code: .full, message: "no space")

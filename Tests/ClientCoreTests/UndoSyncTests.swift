@@ -124,7 +124,7 @@ import WireProtocol
     #expect(session.entries.map(\.action.name) == ["queued", "addedSession"])
   }
 
-  @Test func whatCarriesNoStampIsToldWithItsOwnTime() throws {
+  @Test func changesWithoutAStampShowTheirOwnTime() throws {
     var fleet = try Fleet(devices: 2)
     try fleet.start()
     try fleet.perform(.send("one", as: 1, in: "a"), on: 0)
@@ -273,7 +273,7 @@ import WireProtocol
     #expect(now.contents("a") == ["one", "two", "three"])
   }
 
-  @Test func whatIsMergedTwiceChangesNothing() throws {
+  @Test func mergingTwiceChangesNothing() throws {
     var fleet = try Fleet(devices: 2)
     try fleet.start()
     try fleet.perform(.send("one", as: 1, in: "a"), on: 0)

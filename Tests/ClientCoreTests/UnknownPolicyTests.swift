@@ -55,7 +55,7 @@ struct UnknownPolicyTests {
     TurnResult.notStarted("no such command"), .tryAfter(1_000, reason: "rate limit"),
     .tryLater(0, reason: "rate limit"),
   ])
-  func whatWasNotBegunIsTriedAgain(_ result: TurnResult) throws {
+  func attemptsThatNeverBeganAreTriedAgain(_ result: TurnResult) throws {
     var host = try LocalHost.serving(1)
     host.tell { $0.drainRequested(at: $1, store: $2) }
     host.tell { $0.drainGraceEnded(at: $1, store: $2) }
@@ -63,7 +63,7 @@ struct UnknownPolicyTests {
     #expect(host.status(1) == .queued)
   }
 
-  @Test func whatAPersonStopsIsNotTriedAgain() throws {
+  @Test func aStoppedMessageIsNotTriedAgain() throws {
     var host = try LocalHost.serving(1, onUnknown: .retry)
     host.tell { $0.agentStopRequested(.named("s"), at: $1, store: $2) ?? [] }
     host.tell { $0.agentStopRequested(.named("s"), at: $1, store: $2) ?? [] }

@@ -10,7 +10,7 @@ import Testing
     return try fleet.devices[index].core.unsentMessages(store: store).map(\.message)
   }
 
-  @Test func whatTheServerHasLeavesAndWhatIsMadeComes() throws {
+  @Test func confirmedOperationsLeaveAndNewOnesArrive() throws {
     var fleet = try Fleet(devices: 1)
     try fleet.start()
     #expect(try unsent(&fleet) == [])
@@ -30,7 +30,7 @@ import Testing
     #expect(try unsent(&fleet) == [])
   }
 
-  @Test func whatGotFreshIDsIsFoundAgain() throws {
+  @Test func operationsWithFreshIDsAreFoundAgain() throws {
     var fleet = try Fleet(devices: 1)
     try fleet.start()
     fleet.cut(0)

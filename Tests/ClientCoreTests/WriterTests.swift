@@ -56,7 +56,7 @@ import WireProtocol
 
   /// A copy of the memory no longer has a connection.
   @Test(arguments: [true, false])
-  func whoLosesAConnectionIsAnother(byThePerson: Bool) throws {
+  func aDeviceThatLosesItsConnectionGetsANewAuthor(byThePerson: Bool) throws {
     var fleet = try Fleet(devices: 1)
     try fleet.start()
     let first = try author(&fleet, sends: 1)
@@ -100,7 +100,7 @@ import WireProtocol
     #expect(store.record?.outbox.ranges.count == (isSame ? 1 : 2))
   }
 
-  @Test func whoSeesOperationsUnderItsOwnIDIsAnother() throws {
+  @Test func foreignOperationsUnderTheOwnIDMakeANewStore() throws {
     var fleet = try Fleet(devices: 1)
     try fleet.start()
     let first = try author(&fleet, sends: 1)

@@ -37,7 +37,7 @@ import WireProtocol
     try again.store.close()
   }
 
-  @Test func whatTheLogToldIsKeptWithinItsBound() throws {
+  @Test func theHistoryBeforeTheLogIsKeptWithinItsBound() throws {
     let directory = try StoreDirectory()
     var open = try directory.open()
     for number in 1...3 as ClosedRange<UInt64> { try directory.send(number, &open) }
@@ -106,7 +106,7 @@ import WireProtocol
     try again.store.close()
   }
 
-  @Test func fullDiskLeavesLogAndRecordAsTheyWere() throws {
+  @Test func fullDiskLeavesLogAndRecordUnchanged() throws {
     // Another device's text that barely compresses: the base needs more pages than the log frees.
     let donor = try StoreDirectory(seed: 1 << 50)
     var source = try donor.open()

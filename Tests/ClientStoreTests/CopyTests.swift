@@ -112,7 +112,7 @@ import WireProtocol
   }
 
   /// A store that was open when the machine lost power may have sent what never reached its disk.
-  @Test func whatAPowerLossTookIsNotWrittenAgainUnderItsIDs() throws {
+  @Test func operationsLostWithThePowerAreNotWrittenAgainUnderTheirIDs() throws {
     let directory = try StoreDirectory()
     var open = try directory.open()
     try directory.send(1, &open)
@@ -136,7 +136,7 @@ import WireProtocol
   }
 
   /// If only the process dies, the system keeps what it wrote.
-  @Test func whatDidNotWaitForTheDiskOutlivesTheProcess() throws {
+  @Test func writesThatDidNotWaitForTheDiskSurviveTheProcess() throws {
     let directory = try StoreDirectory()
     var open = try directory.open()
     try directory.send(1, &open, waitsForDisk: false)

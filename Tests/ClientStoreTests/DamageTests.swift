@@ -33,7 +33,7 @@ import WireProtocol
     try fresh.store.close()
   }
 
-  @Test func fileThatIsNoDatabaseIsSetAside() throws {
+  @Test func fileThatIsNotADatabaseIsSetAside() throws {
     let directory = try filledDirectory()
     try Data(repeating: 0x41, count: 8_192).write(to: URL(fileURLWithPath: directory.database))
     try expectSetAside(directory)
@@ -73,7 +73,7 @@ import WireProtocol
   }
 
   /// The image of the state only saves reading the whole log.
-  @Test func unreadableImageOfTheStateIsNoLoss() throws {
+  @Test func unreadableImageOfTheStateLosesNothing() throws {
     let directory = try filledDirectory()
     let before = try directory.open()
     let contents = try directory.contents(before.replica)

@@ -119,7 +119,7 @@ import WireProtocol
   }
 
   /// A session's choice of an agent, and the conversation of each agent, are stored side by side.
-  @Test func whatIsKeptOfOneAgentLeavesThatOfOthersAlone() throws {
+  @Test func dataOfOneAgentDoesNotAffectThatOfOthers() throws {
     let directory = try StoreDirectory()
     let session = try SessionID("a")
     var open = try directory.open()
@@ -134,7 +134,7 @@ import WireProtocol
   }
 
   /// S-6: after a restart, exactly the choices that a user made at this device are there.
-  @Test func whatIsSaidOfSessionsIsKept() throws {
+  @Test func choicesAboutSessionsAreKept() throws {
     let directory = try StoreDirectory()
     var open = try ClientStore.open(directory: directory.path)
     let record =

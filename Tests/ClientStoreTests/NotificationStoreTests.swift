@@ -27,7 +27,7 @@ import WireProtocol
       receivedAt: Int64(seq) * 100)
   }
 
-  @Test func everythingIsReadAsItWasWritten() throws {
+  @Test func everythingIsReadAsWritten() throws {
     let directory = try StoreDirectory()
     var opened = try ClientStore.open(directory: directory.path)
     let record = ReplicaRecord(

@@ -27,7 +27,7 @@ import Testing
     #expect(try directory.open().store.outgoing(in: ClientStore.syncBox).messages == box.messages)
   }
 
-  @Test func whatTheSyncSentLatelyIsBounded() throws {
+  @Test func recentlySentMessagesAreBounded() throws {
     let directory = try StoreDirectory()
     var open = try directory.open()
     let last = UInt64(ClientStore.syncBoxMax) + 99

@@ -28,7 +28,7 @@ import WireProtocol
     try again.store.close()
   }
 
-  @Test func aPlaceThatCannotHoldThemIsToldWithTheReason() throws {
+  @Test func anUnusableFolderIsReportedWithTheReason() throws {
     let directory = try StoreDirectory()
     let file = directory.path + "/file"
     try Data().write(to: URL(filePath: file))
@@ -63,7 +63,7 @@ import WireProtocol
   }
 
   /// Attachments read from a queue of their own, possibly after the store was closed.
-  @Test func whoReadsAfterTheEndGetsAnError() throws {
+  @Test func readingAfterTheEndFails() throws {
     let directory = try StoreDirectory()
     var open = try directory.open()
     try directory.send(1, &open)

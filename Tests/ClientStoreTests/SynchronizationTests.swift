@@ -17,7 +17,7 @@ import WireProtocol
       at: directory.context(), store: open.store)
   }
 
-  @Test func whatTheServerHoldsDoesNotWaitForTheDisk() throws {
+  @Test func operationsOnTheServerDoNotWaitForTheDisk() throws {
     let (other, directory) = (try StoreDirectory(seed: 1 << 20), try StoreDirectory())
     var author = try other.open()
     var open = try directory.open()

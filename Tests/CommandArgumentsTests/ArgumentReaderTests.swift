@@ -68,7 +68,7 @@ private struct Root: ParsableCommand {
     }
   }
 
-  @Test func anOptionAndItsValueInOneArgumentAreATextWhereOneIsMissing() throws {
+  @Test func anOptionAndItsValueInOneArgumentAreATextIfOneIsMissing() throws {
     for text in ["--data=a b", "--json= x", "-s=a b", "--text=is it"] {
       let edit = try #require(try Root.parseAsRoot(try Self.read(["edit", "3f2a", text])) as? Edit)
       #expect(edit.text == text && edit.data.data == nil && !edit.data.json, "\(text)")
@@ -94,7 +94,7 @@ private struct Root: ParsableCommand {
     #expect(try !reader.read(["say", "-"]).isDashText)
   }
 
-  @Test func helpStandsAlone() throws {
+  @Test func helpTakesNoOtherArguments() throws {
     for words in [["say"], ["group"], ["group", "say"], []] {
       for help in ["-h", "--help", "--version"] {
         #expect(try Self.read(words + [help]) == words + [help])
@@ -110,7 +110,7 @@ private struct Root: ParsableCommand {
     #expect(try Self.read(["--json", "help"]) == ["--json", "--", "help"])
   }
 
-  @Test func whatIsNoOptionIsRefusedWithTheWayToWriteIt() throws {
+  @Test func textsLikeOptionsAreRefusedWithAdvice() throws {
     for (arguments, words) in [
       (["say", "-v"], "write -- before it"), (["say", "x", "--nope"], "write -- before it"),
       (["say", "-hello"], "write -- before it"), (["say", "-help"], "write -- before it"),
@@ -161,7 +161,7 @@ private struct Root: ParsableCommand {
     #expect(try Self.say(["say", "--remark", "-1"]).remark == "-1")
   }
 
-  @Test func optionsStandBeforeAndBehindTheWords() throws {
+  @Test func optionsPrecedeOrFollowTheWords() throws {
     for arguments in [
       ["--data", "d", "--json", "say", "x"], ["say", "--json", "--data=d", "x"],
       ["--json", "say", "x", "--data", "d"],
@@ -178,7 +178,7 @@ private struct Root: ParsableCommand {
     #expect(try Self.read(["say", "--remark", ""]) == ["say", "--remark", ""])
   }
 
-  @Test func whatACommandKeepsBehindTheTerminatorStaysThere() throws {
+  @Test func argumentsAfterTheTerminatorStayThere() throws {
     let install = try Root.parseAsRoot(
       try Self.read(["group", "install", "--dry", "--", "--port", "1"]))
     let installed = try #require(install as? Install)

@@ -5,9 +5,9 @@ import Testing
 
 @testable import DeltaCodec
 
-/// How often a packed session is unpacked: unpacking takes longer the larger the session is.
+/// How many times a packed session is unpacked: unpacking takes longer the larger the session is.
 struct UnpackingTests {
-  /// Packed sessions that count how often each is read.
+  /// Packed sessions that count how many times each is read.
   private final class CountedSessions: PackedSessions {
     let sessions: SnapshotSessions
     let readings = Mutex(0)

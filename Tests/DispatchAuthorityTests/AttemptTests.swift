@@ -89,7 +89,7 @@ struct AttemptTests {
 
   // F4: only the attempt's end gives its session to another store.
   @Test(arguments: [nil, .dispatched, .running] as [RunPhase?])
-  func whatIsAtWorkKeepsItsSession(_ phase: RunPhase?) throws {
+  func aRunningAttemptKeepsItsSession(_ phase: RunPhase?) throws {
     var scene = try Scene()
     if let phase { try scene.report(phase, token: scene.token) }
     let held = scene.held(milliseconds: 30_000, awaySince: nil)
@@ -107,7 +107,7 @@ struct AttemptTests {
   }
 
   @Test(arguments: [RunPhase.interrupted, .failed, .cancelled, .succeeded, .unknown])
-  func whatHasEndedGivesItsSessionFree(_ phase: RunPhase) throws {
+  func anEndedAttemptFreesItsSession(_ phase: RunPhase) throws {
     var scene = try Scene()
     if phase == .unknown {
       // Reported by a device that may not decide this.
@@ -157,7 +157,7 @@ struct AttemptTests {
   }
 
   @Test(arguments: [true, false])
-  func whoeverIsTheHostGoesOnAfterATakeOver(runIsKnown: Bool) throws {
+  func theHostContinuesAfterATakeOver(runIsKnown: Bool) throws {
     var scene = try Scene()
     if runIsKnown { try scene.report(.running, token: scene.token) }
     scene.deskAwaySince = AttemptTests.start
@@ -187,7 +187,7 @@ struct AttemptTests {
   }
 
   // M2: decided once, whichever device asks, and sent to the host with its lease.
-  @Test func aStopIsToldToTheHost() throws {
+  @Test func aStopIsSentToTheHost() throws {
     var scene = try Scene()
     let stop = AuthorityRequest.stop(AttemptTests.first)
     #expect(
@@ -229,7 +229,7 @@ struct AttemptTests {
 
   /// The host did not get the answer, or slept: a message that was stopped meanwhile does not
   /// begin.
-  @Test func whatWasStoppedBeforeItBeganIsNotGrantedAgain() throws {
+  @Test func attemptsStoppedBeforeTheirBeginningAreNotGrantedAgain() throws {
     var scene = try Scene()
     try scene.device.perform(.setHost(.named("s"), AttemptTests.desk.device))
     #expect(scene.ask(try scene.dispatch(token: scene.token)) == .go)

@@ -273,7 +273,7 @@ struct AuthorityTests {
     #expect(scene.ask(next) == .fenced)
   }
 
-  @Test func whatIsWantedLaterIsPassedOver() throws {
+  @Test func laterMessagesAreSkipped() throws {
     var scene = try Scene(messages: 2)
     let token = try scene.lease()
     try scene.device.perform(.setLater(.numbered(1), start + 5_000))
@@ -295,7 +295,7 @@ struct AuthorityTests {
   }
 
   /// Its reports would lose against those of the later lease, so its end would never be known.
-  @Test func whatRanInAnotherQueueUnderALaterLeaseNeedsAFreshOne() throws {
+  @Test func aMessageThatRanUnderALaterLeaseNeedsAFreshOne() throws {
     var scene = try Scene(messages: 1)
     let token = try scene.lease()
     try scene.report(.failed, of: 1, token: token + 1)
@@ -308,7 +308,7 @@ struct AuthorityTests {
 
   /// Also if no report of that attempt has arrived: the first holder's later reports, under the
   /// later lease, would win over those under the older one.
-  @Test func whatWasGrantedInAnotherQueueUnderALaterLeaseNeedsAFreshOne() throws {
+  @Test func aMessageGrantedUnderALaterLeaseNeedsAFreshOne() throws {
     var (scene, other) = try Scene.withTwoHosts()
     let older = try scene.lease(of: "t", as: other)
     let token = try scene.lease()
@@ -330,7 +330,7 @@ struct AuthorityTests {
 
   /// Whatever others report about the attempt, only its holder reports its end, even if its lease
   /// ended long ago.
-  @Test func whatIsAtWorkIsNotTriedAgainInAnotherSession() throws {
+  @Test func aRunningAttemptIsNotRetriedInAnotherSession() throws {
     var (scene, other) = try Scene.withTwoHosts()
     let token = try scene.lease()
     #expect(scene.ask(try scene.dispatch(1, token: token)) == .go)
@@ -360,7 +360,7 @@ struct AuthorityTests {
     #expect(scene.ask(try again(2), as: other) == away)
   }
 
-  @Test func whatEndedUnderALeaseThatLivesMayBeTriedAgainInAnotherSession() throws {
+  @Test func anAttemptEndedUnderALiveLeaseCanBeRetriedInAnotherSession() throws {
     var scene = try Scene(messages: 1)
     try scene.device.perform(.send("text 9", as: 9, in: "t"))
     let other = LeaseHolder(
@@ -380,7 +380,7 @@ struct AuthorityTests {
     #expect(scene.ask(.dispatch(request), as: other) == .go)
   }
 
-  @Test func whatTheHostHasNotSeenIsNotOverruled() throws {
+  @Test func decisionsTheHostHasNotSeenAreNotOverruled() throws {
     var scene = try Scene(messages: 2)
     let token = try scene.lease()
     let seen = try scene.dispatch(1, token: token)

@@ -8,7 +8,7 @@ import WireProtocol
 /// Texts that were saved independently also wait for a check at the authority, by the same register
 /// as at the host.
 struct MergedAttemptTests {
-  @Test func whatWasMergedIsGrantedWhereItsSessionRunsIt() throws {
+  @Test func mergedMessagesAreGrantedIfTheirSessionRunsThem() throws {
     let session = SessionID.named("s")
     let id = MessageID.numbered(1)
     let holder = LeaseHolder(

@@ -75,7 +75,8 @@ struct VerdictTests {
     }
   }
 
-  /// What a user stopped gets no leave any more, whether the authority was asked to stop it or the queues say it.
+  /// A stopped attempt gets no further permission, whether the authority was asked to stop it or
+  /// the queues record the stop.
   @Test(arguments: [true, false]) func aStoppedAgentIsAllowedNothing(_ isAsked: Bool) throws {
     var scene = try Scene()
     let message = MessageID.numbered(1)
@@ -183,7 +184,7 @@ struct VerdictTests {
     #expect(scene.records.verdicts.count == 1)
   }
 
-  @Test(arguments: [false, true]) func afterTheClosingNobodyAnswers(_ restarts: Bool) throws {
+  @Test(arguments: [false, true]) func noRequestIsAnsweredAfterTheClosing(_ restarts: Bool) throws {
     var scene = try Scene()
     let closed = GivenVerdict(verdict: .closed, device: Self.device(1))
     #expect(scene.verdict(closes: true, by: 2) == .verdict(nil), "only the host closes")
@@ -206,7 +207,7 @@ struct VerdictTests {
     #expect(scene.answer(.allowed, by: 2) == .taken)
   }
 
-  @Test func whatIsNotAwaitedCannotBeAnswered() throws {
+  @Test func requestsThatAreNotAwaitedCannotBeAnswered() throws {
     var scene = try Scene()
     let other = AnswerRequest(
       session: Self.session, request: RequestID(high: 9, low: 9), verdict: .allowed)
@@ -214,7 +215,7 @@ struct VerdictTests {
     let elsewhere = AnswerRequest(
       session: .named("nowhere"), request: Self.request, verdict: .allowed)
     #expect(scene.ask(.answer(elsewhere), by: 2) == .notAwaited)
-    #expect(scene.answer(.answered, "yes", by: 2) == .notAwaited, "it is no question")
+    #expect(scene.answer(.answered, "yes", by: 2) == .notAwaited, "it is not a question")
     try scene.report(.processing(operation: nil))
     #expect(scene.answer(.allowed, by: 2) == .notAwaited)
     #expect(scene.verdict(closes: true) == .notAwaited)

@@ -177,7 +177,7 @@ extension EndToEnd {
     }
 
     /// A process that an agent left behind still counts as an agent, whichever daemon it asks.
-    @Test func whatOutlivesItsTurnAndItsDaemonIsNoPerson() async throws {
+    @Test func aProcessThatOutlivesItsTurnAndDaemonIsNotAUser() async throws {
       try await TestBed.run { bed in
         let scene = try await Scene(
           bed,
@@ -205,7 +205,7 @@ extension EndToEnd {
 
     /// A user has a data directory for each workspace: an agent of one does not count as the user
     /// at the other.
-    @Test func anAgentOfAnotherDaemonIsNoPerson() async throws {
+    @Test func anAgentOfAnotherDaemonIsNotAUser() async throws {
       try await TestBed.run { bed in
         let other = Device(bed, "b")
         try await other.start()
@@ -366,7 +366,7 @@ extension EndToEnd {
 
     /// An agent's own process overwrites its environment, and its children have none: they are
     /// still the daemon's children.
-    @Test func whoOverwritesItsEnvironmentIsNoPerson() async throws {
+    @Test func aProcessThatOverwritesItsEnvironmentIsNotAUser() async throws {
       try await TestBed.run { bed in
         let other = Device(bed, "b")
         try await other.start()
@@ -387,7 +387,7 @@ extension EndToEnd {
     }
 
     /// The daemon starts it like an agent, but it counts as the user's.
-    @Test func whatTheDaemonRunsForItsPersonIsNoAgent() async throws {
+    @Test func theNotifyCommandIsNotAnAgent() async throws {
       try await TestBed.run { bed in
         let script = bed.path("notify.sh")
         let scene = try await Scene(bed, ":")

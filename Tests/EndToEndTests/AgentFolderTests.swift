@@ -25,7 +25,7 @@ extension EndToEnd {
       }
     }
 
-    @Test func whatHasNoProjectWorksAtHome() async throws {
+    @Test func sessionsWithoutAProjectWorkAtHome() async throws {
       try await TestBed.run { bed in
         let device = Device(bed, "a")
         try await device.start()

@@ -171,7 +171,7 @@ extension EndToEnd {
     }
 
     // S4-53
-    @Test func ofTwoDevicesAtOnceOneDecides() async throws {
+    @Test func oneOfTwoDevicesAtOnceDecides() async throws {
       try await TestBed.run { bed in
         let scene = try await Scene(bed)
         for _ in 0..<3 {
@@ -193,7 +193,7 @@ extension EndToEnd {
     }
 
     // N-1
-    @Test func whatNobodyAnswersIsLeftToTheAgentsOwnPrompt() async throws {
+    @Test func unansweredRequestsFallBackToTheAgentsOwnPrompt() async throws {
       try await TestBed.run { bed in
         let scene = try await Scene(bed)
         let output = try await scene.decision(of: try scene.ask(patience: 1))

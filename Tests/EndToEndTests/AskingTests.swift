@@ -51,7 +51,7 @@ extension EndToEnd {
 
     /// M7: a text that was written at the same time as a cancel is not lost, and the edit's answer
     /// names its place.
-    @Test func whatIsWrittenBesideACancelStandsAmongTheCancelled() async throws {
+    @Test func editsConcurrentWithACancelShowAmongTheCancelled() async throws {
       try await TestBed.run { bed in
         let server = try await bed.server()
         let laptop = try await bed.device("laptop", of: server)

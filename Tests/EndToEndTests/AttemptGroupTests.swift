@@ -71,7 +71,7 @@
       }
 
       @Test(.enabled(if: root != nil, "Control groups with cgroup.kill cannot be made here."))
-      func whatIsStoppedIsGoneHoweverItHides() async throws {
+      func stoppedProcessesAreGoneHoweverTheyHide() async throws {
         try await TestBed.run { bed in
           let group = try Delegated(bed)
           let a = Device(bed, "a")

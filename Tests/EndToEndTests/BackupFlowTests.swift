@@ -98,7 +98,7 @@ extension EndToEnd {
       }
     }
 
-    @Test func whatIsThereIsKeptAndTheDoctorSeesItThrough() async throws {
+    @Test func existingBackupsAreKeptAndTheDoctorSeesThem() async throws {
       try await TestBed.run { bed in
         let server = try await bed.server()
         let a = try await bed.device("a", of: server)
@@ -122,22 +122,15 @@ extension EndToEnd {
         try await a.synchronise()
 
         // Damage of a backup by the disk is found.
-        let files = folder + "/files"
-        let largest = try #require(
-          try FileManager.default.contentsOfDirectory(atPath: files).max {
-            try Self.size("\(files)/\($0)") < Self.size("\(files)/\($1)")
-          })
-        let file = try FileHandle(forWritingTo: URL(filePath: "\(files)/\(largest)"))
+        let made = try #require(
+          try FileManager.default.contentsOfDirectory(atPath: folder).first { $0.hasSuffix("Z") })
+        let file = try FileHandle(
+          forWritingTo: URL(filePath: "\(folder)/\(made)/cospool.sqlite"))
         try file.seek(toOffset: 4_096)
         try file.write(contentsOf: Data("damage".utf8))
         try file.close()
         #expect(try await server.command(["backup", "verify"]).code == 6)
       }
-    }
-
-    private static func size(_ path: String) throws -> Int {
-      let attributes = try FileManager.default.attributesOfItem(atPath: path)
-      return (attributes[.size] as? NSNumber)?.intValue ?? 0
     }
 
     private static let account: UInt32 = 65_534
@@ -180,9 +173,7 @@ extension EndToEnd {
           "backup", "create", "--folder", folder, "--then", "id -u; echo $HOME")
         #expect(made.isSuccess && made.standardError.hasPrefix("\(account)\n"), "\(made)")
         #expect(!made.standardError.contains("/root"), "\(made)")
-        for path in [
-          folder, folder + "/files", folder + "/backup.lock", data + "/backup.json",
-        ] {
+        for path in [folder, folder + "/backup.lock", data + "/backup.json"] {
           var status = stat()
           #expect(stat(path, &status) == 0 && status.st_uid == account, "\(path)")
         }
@@ -204,7 +195,7 @@ extension EndToEnd {
 
     /// Root makes a backup by hand, on a terminal: neither the data nor programs of their account
     /// reach the terminal.
-    @Test func whatRunsAfterABackupHasNoTerminalOfRoots() async throws {
+    @Test func theCommandAfterABackupHasNotRootsTerminal() async throws {
       try await TestBed.run { bed in
         let (data, ran) = (bed.path("data"), bed.path("data/ran"))
         try await Self.begin(data, in: bed)
@@ -239,7 +230,7 @@ extension EndToEnd {
     }
 
     /// An intruder in the account chooses the contents of the data, but not where root writes.
-    @Test func rootWritesNothingThatStandsInTheData() async throws {
+    @Test func rootDoesNotFollowPathsInTheData() async throws {
       guard geteuid() == 0 else { return }
       try await TestBed.run { bed in
         let (data, folder) = (bed.path("data"), bed.path("cron.service.d"))
@@ -259,7 +250,7 @@ extension EndToEnd {
     }
 
     /// The account of the data chooses the words, and root reads them.
-    @Test func whatStandsInTheDataSteersNoTerminal() async throws {
+    @Test func textsInTheDataDoNotControlATerminal() async throws {
       try await TestBed.run { bed in
         let data = bed.path("data")
         try await Self.begin(data, in: bed)

@@ -30,7 +30,7 @@ extension EndToEnd {
     }
 
     // S4-33, S4-16, N-5
-    @Test func aTapOnTheNoticeIsWhatTheAgentIsTold() async throws {
+    @Test func aTapOnTheNoticeReachesTheAgent() async throws {
       let web = try await FakeWebServer.start()
       try await TestBed.run { bed in
         let server = try await bed.server()

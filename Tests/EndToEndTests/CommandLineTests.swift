@@ -141,7 +141,7 @@ extension EndToEnd {
     }
 
     /// For example a log on a full disk: it does not stop the server.
-    @Test func outputThatCannotBeWrittenIsSaidAndStopsNoServer() async throws {
+    @Test func unwritableOutputIsReportedAndStopsNoServer() async throws {
       try await TestBed.run { bed in
         let program = try Executables.path(of: "cospool-server")
         let data = bed.path("server")
@@ -179,7 +179,7 @@ extension EndToEnd {
       }
     }
 
-    @Test func dataMayStandBeforeTheSubcommand() async throws {
+    @Test func dataMayPrecedeTheSubcommand() async throws {
       try await TestBed.run { bed in
         let a = Device(bed, "a")
         try await a.start()

@@ -11,7 +11,7 @@ extension EndToEnd {
     }
 
     @Test(arguments: ["own", "ask"])
-    func whatAnotherDeviceGivesWaitsForAWordHere(policy: String) async throws {
+    func assignedSessionsWaitForConsentHere(policy: String) async throws {
       try await TestBed.run { bed in
         let server = try await bed.server()
         let host = try await bed.device("host", of: server)
@@ -53,7 +53,7 @@ extension EndToEnd {
       }
     }
 
-    @Test func whereAnyMayNobodyIsAsked() async throws {
+    @Test func withHostsAnyNoUserIsAsked() async throws {
       try await TestBed.run { bed in
         let server = try await bed.server()
         let host = try await bed.device("host", of: server)

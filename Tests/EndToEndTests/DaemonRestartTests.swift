@@ -8,7 +8,7 @@ extension EndToEnd {
       var processID: Int32
     }
 
-    @Test func aDaemonStartsAnewOnceWhatRunsHasEnded() async throws {
+    @Test func aDaemonRestartsAfterItsAgentsHaveEnded() async throws {
       try await TestBed.run { bed in
         let server = try await bed.server()
         let a = try await bed.device("a", of: server)
@@ -37,7 +37,7 @@ extension EndToEnd {
     }
 
     /// A person at a terminal learns within seconds why nothing happens.
-    @Test func whoWaitsForADaemonLearnsIt() async throws {
+    @Test func waitingForADaemonIsReported() async throws {
       try await TestBed.run { bed in
         let a = Device(bed, "a")
         try await a.start()
@@ -106,7 +106,7 @@ extension EndToEnd {
     }
 
     /// Its options, the folder to which they refer, and its environment.
-    @Test func whatWasStartedByHandIsStartedAlike() async throws {
+    @Test func daemonsStartedByHandAreRestartedAlike() async throws {
       try await TestBed.run { bed in
         let a = Device(bed, "a")
         let daemon = try bed.launch(
@@ -154,7 +154,7 @@ extension EndToEnd {
       }
     }
 
-    @Test func whoWaitsMayStillBeStopped() async throws {
+    @Test func aWaitingAttemptCanBeStopped() async throws {
       try await TestBed.run { bed in
         let server = try await bed.server()
         let a = try await bed.device("a", of: server)

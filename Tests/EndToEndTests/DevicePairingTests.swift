@@ -16,7 +16,7 @@ extension EndToEnd {
       try await device.attempt(["pair", "--show", "--json"] + options).succeeded().decoded()
     }
 
-    @Test func whatOneDeviceShowsIsTypedOnTheNext() async throws {
+    @Test func aCodeShownOnOneDeviceIsTypedOnTheNext() async throws {
       try await TestBed.run { bed in
         let server = Server(bed, options: ["--devices-may-pair"])
         try await server.start()

@@ -49,7 +49,7 @@ extension EndToEnd {
       return text[start..<end].split(separator: " ").map(String.init)
     }
 
-    @Test func aDaemonThatWasKilledStartsAsItIsTold() async throws {
+    @Test func theDoctorsAdviceStartsAKilledDaemon() async throws {
       try await TestBed.run { bed in
         let a = Device(bed, "a")
         try await a.start()
@@ -87,7 +87,7 @@ extension EndToEnd {
       }
     }
 
-    @Test func aServerThatMovedIsFollowedAsItIsTold() async throws {
+    @Test func theDoctorsAdviceFollowsAMovedServer() async throws {
       try await TestBed.run { bed in
         let server = try await bed.server()
         let a = try await bed.device("a", of: server)
@@ -105,7 +105,7 @@ extension EndToEnd {
       }
     }
 
-    @Test func accessAndSyncComeBackAsItIsTold() async throws {
+    @Test func theDoctorsAdviceRestoresAccessAndSync() async throws {
       try await TestBed.run { bed in
         let server = try await bed.server()
         let a = try await bed.device("a", of: server)

@@ -61,7 +61,7 @@ extension EndToEnd {
         let queue = try await phone.queue("s").messages
         if queue.isEmpty { return sent }
         guard ContinuousClock.now < deadline else {
-          throw ProcessFailure("\(queue.count) messages wait still, the first: \(queue[0])")
+          throw ProcessFailure("\(queue.count) messages still wait, the first: \(queue[0])")
         }
         for message in queue
         where ["failed", "unknown", "interrupted"].contains(message.status) {
@@ -91,7 +91,7 @@ extension EndToEnd {
       }
     }
 
-    /// Only those of this test's agent: other tests have agents at the same time.
+    /// Only those of this test's agent: other tests run agents at the same time.
     private func killProcesses(of agent: ScriptAgent) {
       for name in (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? [] {
         guard let process = pid_t(name),

@@ -164,7 +164,7 @@ extension EndToEnd {
 
     /// The queue continues over night, whatever stops its daemon, but not forever with a prompt
     /// that ends its agent.
-    @Test func whatWasCutOffIsTriedAgainWhereItIsSet() async throws {
+    @Test func interruptedMessagesAreRetriedIfSet() async throws {
       try await TestBed.run { bed in
         let device = Device(bed, "a")
         try await device.start()

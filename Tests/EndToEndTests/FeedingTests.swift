@@ -46,7 +46,7 @@ extension EndToEnd {
         #expect(try await hook("Stop", on: device) == block("one"))
         #expect(try await device.message(one).status == "running")
         #expect(try await device.message(two).status == "queued")
-        // The prompt is at work: its text can no longer be edited or withdrawn.
+        // The prompt is running: its text can no longer be edited or withdrawn.
         #expect(!(try await device.attempt("queue", "cancel", one).isSuccess))
         _ = try await hook("PreToolUse", on: device)
         _ = try await hook("PostToolUse", on: device)
@@ -66,7 +66,7 @@ extension EndToEnd {
     }
 
     /// Their paths follow the prompt, and exist until the turn ends.
-    @Test func aFedAgentIsToldOfTheFiles() async throws {
+    @Test func aFedAgentLearnsOfTheFiles() async throws {
       try await TestBed.run { bed in
         let device = try await device(bed)
         let notes = bed.path("notes.txt")
@@ -100,7 +100,7 @@ extension EndToEnd {
 
     /// Its user takes over, or leaves, in the middle of a fed turn: that is visible, and nothing is
     /// sent again automatically.
-    @Test func whatIsCutOffWaitsForAPerson() async throws {
+    @Test func interruptedMessagesWaitForAUser() async throws {
       try await TestBed.run { bed in
         let device = try await device(bed)
         let one = try await device.send("live", "one")
@@ -121,7 +121,7 @@ extension EndToEnd {
     }
 
     /// Its user presses Esc in the middle of a fed turn, and leaves it there.
-    @Test func whatItsPersonStoppedIsInterruptedOnceTheAgentSaysThatItWaits() async throws {
+    @Test func aTurnStoppedByItsUserIsInterruptedOnceTheAgentWaits() async throws {
       try await TestBed.run { bed in
         let device = try await device(bed)
         let one = try await device.send("live", "one")
@@ -144,7 +144,7 @@ extension EndToEnd {
     }
 
     /// The agent's session is closed while its hook waits: the next session gets the prompt.
-    @Test func whatAHookThatIsGoneWouldHaveGotWaits() async throws {
+    @Test func aPromptForAHookThatIsGoneWaits() async throws {
       try await TestBed.run { bed in
         let device = try await device(bed)
         let one = try await device.send("live", "one")

@@ -44,7 +44,7 @@ extension EndToEnd {
     }
 
     /// An attacker who can write to the place of a release cannot sign its files.
-    @Test func whatTheKeyOfReleasesDidNotSignIsNotInstalled() async throws {
+    @Test func unsignedFilesAreNotInstalled() async throws {
       guard Self.has("curl", "xz", "gpg", "gpgv") else { return }
       try await TestBed.run { bed in
         let keys = ["GNUPGHOME": bed.path("keys")]
@@ -83,7 +83,7 @@ extension EndToEnd {
 
     /// An https release must not redirect root to a place where an attacker on the network chooses
     /// the files.
-    @Test func whatIsAskedForByHTTPSStaysWithHTTPS() async throws {
+    @Test func httpsDownloadsStayWithHTTPS() async throws {
       guard Self.has("curl", "xz") else { return }
       try await TestBed.run { bed in
         let made = try await shell("mkdir \"$OUT\"\n" + Self.release, in: bed)

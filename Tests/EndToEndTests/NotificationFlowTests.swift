@@ -35,7 +35,7 @@ extension EndToEnd {
       }
     }
 
-    @Test func awayDeviceIsToldInOrderAfterTheServerWasKilled() async throws {
+    @Test func awayDeviceIsNotifiedInOrderAfterTheServerWasKilled() async throws {
       // S4-34, S4-36, S4-37
       try await TestBed.run { bed in
         let server = try await bed.server()
@@ -111,7 +111,7 @@ extension EndToEnd {
       }
     }
 
-    @Test func commandRunsOnceForEveryNotificationThatNobodyLooksAt() async throws {
+    @Test func commandRunsOnceForEveryUnseenNotification() async throws {
       // N-6, N-13
       try await TestBed.run { bed in
         let server = try await bed.server()

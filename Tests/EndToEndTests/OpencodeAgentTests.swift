@@ -57,7 +57,7 @@ extension EndToEnd {
     }
 
     /// S-23: its server accepts requests with the password with which both were started.
-    @Test func aServerWithAPasswordIsToldIt() async throws {
+    @Test func aServerWithAPasswordGetsIt() async throws {
       try await TestBed.run { bed in
         let device = Device(bed, "a")
         try await device.start(environment: ["OPENCODE_SERVER_PASSWORD": "tiger"])
@@ -162,7 +162,7 @@ extension EndToEnd {
       }
     }
 
-    @Test func whatIsStoppedIsAborted() async throws {
+    @Test func stoppedTurnsAreAborted() async throws {
       try await TestBed.run { bed in
         let device = Device(bed, "a")
         try await device.start()
@@ -182,7 +182,7 @@ extension EndToEnd {
       }
     }
 
-    @Test func whatItAsksLeaveForIsAnsweredOnce() async throws {
+    @Test func itsPermissionRequestsAreAnsweredOnce() async throws {
       try await TestBed.run { bed in
         let device = Device(bed, "a")
         try await device.start()

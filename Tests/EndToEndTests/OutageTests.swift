@@ -84,7 +84,7 @@ extension EndToEnd {
         #expect(
           try await b.cospool("queue", "stop", "-s", "s").contains("cospool session take-over s"))
         try await b.cospool("session", "take-over", "s")
-        // The stop counts, also if its device never hears of it.
+        // The stop counts, even if its device never hears of it.
         try await bed.eventually("it is cancelled", within: 90) {
           try await b.message(message).status == "cancelled"
         }
@@ -115,7 +115,7 @@ extension EndToEnd {
 
     // The host slept while the message was granted to it and cancelled: it does not keep the
     // session.
-    @Test func whatWasCancelledBeforeItBeganKeepsNoSession() async throws {
+    @Test func messagesCancelledBeforeTheirBeginningBlockNoSession() async throws {
       try await TestBed.run { bed in
         let (_, a, b, agent, _) = try await OutageTests.bench(bed)
         try Data().write(to: URL(filePath: agent.folder + "/go"))

@@ -20,7 +20,7 @@ extension EndToEnd {
       }
     }
 
-    @Test func whoLooksAtNoDeviceIsTold() async throws {
+    @Test func aUserWhoLooksAtNoDeviceIsNotified() async throws {
       let web = try await FakeWebServer.start()
       try await TestBed.run { bed in
         let server = try await bed.server()

@@ -65,7 +65,7 @@ extension EndToEnd {
       }
     }
 
-    @Test func aLimitIsNoFailure() async throws {
+    @Test func aLimitIsNotAFailure() async throws {
       try await TestBed.run { bed in
         let device = Device(bed, "a")
         try await device.start()

@@ -89,7 +89,7 @@ extension EndToEnd {
     }
 
     // S4-31, S4-32, S4-33
-    @Test func whoIsAwayIsPushedToAndItIsTakenBackOnceItIsAnswered() async throws {
+    @Test func anAwayDeviceGetsAPushThatIsWithdrawnOnceAnswered() async throws {
       try await with { scene, apns in
         try await scene.tell("UserPromptSubmit")
         try await scene.bed.eventually("a live status begins", within: 120) {
@@ -119,7 +119,7 @@ extension EndToEnd {
     }
 
     // S4-34
-    @Test func whatAPushCouldNotBringComesOverTheConnection() async throws {
+    @Test func undeliveredPushesArriveOverTheConnection() async throws {
       try await with { scene, apns in
         apns.answer(always: .apns(400, "BadDeviceToken"))
         try await scene.tell("UserPromptSubmit")

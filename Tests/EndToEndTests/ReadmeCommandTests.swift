@@ -23,7 +23,8 @@ extension EndToEnd {
           #expect(help.isSuccess, "\(document): \(command)\n\(help)")
           let usage = ([command.executable] + command.subcommands).joined(separator: " ")
           #expect(
-            help.standardOutput.contains(usage), "\(document): \(command) is no command\n\(help)")
+            help.standardOutput.contains(usage), "\(document): \(command) is not a command\n\(help)"
+          )
           for option in command.options {
             #expect(help.standardOutput.contains(option), "\(document): \(command): \(option)")
           }

@@ -15,7 +15,7 @@ extension EndToEnd {
     }
 
     /// Problems that users of other products reported, as shell commands.
-    @Test func whatPeopleReportedGoesAsTheyExpect() async throws {
+    @Test func reportedProblemsAreSolved() async throws {
       try await TestBed.run { bed in
         let process = try script("intent.sh", in: bed)
         #expect(try await process.ended(within: 240) == .code(0), "\(process.transcript)")
@@ -49,7 +49,7 @@ extension EndToEnd {
       }
     }
 
-    @Test func whatRunPrintsCanBePasted() async throws {
+    @Test func commandsPrintedByMakeRunCanBePasted() async throws {
       try await TestBed.run { bed in
         let port = try await freePort(in: bed)
         var process = try script("run.sh", in: bed, port: port)

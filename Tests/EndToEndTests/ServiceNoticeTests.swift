@@ -6,7 +6,7 @@
     /// The reports of the daemon and the server to the service manager that starts them.
     @Suite struct ServiceNoticeTests {
       @Test(arguments: ["cospoold", "cospool-server"])
-      func readinessLifeAndStopAreTold(program: String) async throws {
+      func readinessLifeAndStopAreReported(program: String) async throws {
         try await TestBed.run { bed in
           let manager = try Manager(path: bed.path("notify"))
           defer { manager.close() }

@@ -73,7 +73,7 @@ extension EndToEnd {
       }
     }
 
-    @Test func oneCommandMakesAMachineReadyAndAgainIsHarmless() async throws {
+    @Test func oneCommandSetsAMachineUpAndCanBeRepeated() async throws {
       try await TestBed.run { bed in
         let server = try await bed.server()
         let person = try Person(bed)
@@ -112,7 +112,28 @@ extension EndToEnd {
       }
     }
 
-    @Test func aFullDiskIsNamedAndNotALogThatNobodyCouldWrite() async throws {
+    // I-35
+    @Test func threeCommandsRunAFirstPrompt() async throws {
+      try await TestBed.run { bed in
+        let person = try Person(bed)
+        let answer =
+          #"{"type":"result","subtype":"success","is_error":false,"num_turns":1,"result":"hello"}"#
+        try person.program(
+          "claude", "[ \"$1\" = --version ] && echo 1.0.0 && exit\necho '\(answer)'")
+        let (output, report) = try await person.setup("--no-service")
+        #expect(output.isSuccess && report.step("agent")?.state == "done", "\(output)")
+        let sent = try await person.cospool("send", "-s", "s", "a first prompt").succeeded()
+        let mend = "cospool session host s this"
+        #expect(sent.standardError.contains(mend), "\(sent)")
+        _ = try await person.cospool("session", "host", "s", "this").succeeded()
+        try await bed.eventually("the prompt has run", within: 60) {
+          try await person.cospool("queue", "list", "--done").succeeded().standardOutput
+            .contains("a first prompt")
+        }
+      }
+    }
+
+    @Test func aFullDiskIsReportedInsteadOfAMissingLog() async throws {
       try await TestBed.run { bed in
         guard let disk = try await SmallDisk.mount(in: bed, name: "home") else {
           try Test.cancel("no tmpfs can be mounted here")
@@ -203,7 +224,7 @@ extension EndToEnd {
     }
 
     /// A systemctl that carries out the unit.
-    @Test func whereThereIsSystemdItStartsAService() async throws {
+    @Test func withSystemdItStartsAService() async throws {
       try await TestBed.run { bed in
         let person = try Person(bed)
         let unit = person.home + "/.config/systemd/user/cospoold.service"
@@ -290,7 +311,7 @@ extension EndToEnd {
       }
     }
 
-    @Test func withoutLeaveAndSystemdItSaysHowTheDaemonIsStarted() async throws {
+    @Test func withoutConsentAndSystemdItSaysHowToStartTheDaemon() async throws {
       try await TestBed.run { bed in
         let person = try Person(bed)
         let output = try await person.cospool("setup")

@@ -13,7 +13,7 @@ extension EndToEnd {
     }
 
     /// The user begins while the executor's turn runs: the next one waits for both.
-    @Test func whatAPersonBeginsDuringATurnIsWaitedFor() async throws {
+    @Test func aTurnThatAUserBeganIsWaitedFor() async throws {
       try await TestBed.run { bed in
         let device = Device(bed, "a")
         try await device.start()

@@ -85,7 +85,7 @@ extension EndToEnd {
       }
     }
 
-    @Test func watchingFollowsChangesAndLeavesTheTerminalAsItWas() async throws {
+    @Test func watchingFollowsChangesAndRestoresTheTerminal() async throws {
       try await TestBed.run { bed in
         let device = Device(bed, "desk")
         try await device.start()

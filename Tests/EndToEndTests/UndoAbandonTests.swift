@@ -31,7 +31,7 @@ extension EndToEnd {
       }
     }
 
-    @Test func whatIsOfTheServerIsNamedWithItsCommand() async throws {
+    @Test func serverSideChangesAreNamedWithTheirCommand() async throws {
       let web = try await FakeWebServer.start()
       try await TestBed.run { bed in
         let server = try await bed.server()

@@ -35,7 +35,7 @@ extension EndToEnd {
     }
 
     // H3: from the host and from the other device.
-    @Test(arguments: [true, false]) func whatRunsGoesOn(isSentByHost: Bool) async throws {
+    @Test(arguments: [true, false]) func runningMessagesContinue(isSentByHost: Bool) async throws {
       try await TestBed.run { bed in
         let (host, other, agent) = try await Self.bench(bed)
         let sender = isSentByHost ? host : other
@@ -65,7 +65,7 @@ extension EndToEnd {
     }
 
     // H4: nothing is removed, and an answer shows why.
-    @Test func whatIsDoneStaysWithItsSession() async throws {
+    @Test func finishedMessagesStayWithTheirSession() async throws {
       try await TestBed.run { bed in
         let device = Device(bed, "desk")
         try await device.start()
@@ -97,7 +97,7 @@ extension EndToEnd {
 
     // H3: a user's latest action is named with the command that reverses it, and stays first until
     // it is skipped.
-    @Test func whatHasNoWayBackIsNamed() async throws {
+    @Test func irreversibleChangesAreNamed() async throws {
       try await TestBed.run { bed in
         let device = Device(bed, "desk")
         try await device.start()
@@ -127,7 +127,7 @@ extension EndToEnd {
     }
 
     // H5: restored messages wait until a user lets them start.
-    @Test func whatComesBackStartsNothing() async throws {
+    @Test func restoredMessagesStartNothing() async throws {
       try await TestBed.run { bed in
         let (host, other, agent) = try await Self.bench(bed)
         let first = try await other.send("s", "stuck one")
@@ -154,7 +154,7 @@ extension EndToEnd {
     }
 
     // H5: a redone send; the pause shows the reason.
-    @Test func whatIsSentAgainByRedoStartsNothing() async throws {
+    @Test func messagesSentAgainByRedoStartNothing() async throws {
       try await TestBed.run { bed in
         let (host, other, agent) = try await Self.bench(bed)
         try await host.cospool("queue", "pause", "-s", "s")

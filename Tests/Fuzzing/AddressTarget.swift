@@ -16,6 +16,6 @@ enum AddressTarget {
       try require("\(range) lacks its beginning", range.contains(range.start))
     }
     let source = ForwardedSource.find(peer: "10.0.0.1", forwarded: [text], trusted: trusted)
-    try require("\(source) is no address", InternetAddress(source)?.description == source)
+    try require("\(source) is not an address", InternetAddress(source)?.description == source)
   }
 }

@@ -36,7 +36,7 @@ enum JSONTarget {
   private static func check(_ position: TextPosition, in bytes: [UInt8]) throws(FuzzFinding) {
     let lines = bytes.reduce(1) { $0 + ($1 == UInt8(ascii: "\n") ? 1 : 0) }
     try require(
-      "\(position) is no place of the text",
+      "\(position) is not a place of the text",
       (1...lines).contains(position.line) && (1...bytes.count + 1).contains(position.column))
   }
 }

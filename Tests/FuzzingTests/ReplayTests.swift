@@ -12,7 +12,7 @@ struct ReplayTests {
   }
 
   @Test(arguments: FuzzTarget.allCases)
-  func whatOnceFailedStaysRepaired(target: FuzzTarget) throws {
+  func earlierFailuresStayRepaired(target: FuzzTarget) throws {
     for file in try FuzzFiles.inputs("Failures", target) { try replay(file, target) }
   }
 

@@ -25,7 +25,7 @@ final class QuietWriter: Sendable {
     }
   }
 
-  /// How often it was cut off or not answered within 2 seconds.
+  /// How many times it was cut off or not answered within 2 seconds.
   var failureCount: Int { failures.withLock { $0 } }
 
   func end() {

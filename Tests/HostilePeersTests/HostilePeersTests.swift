@@ -15,7 +15,7 @@ import Testing
     return candidates.first { FileManager.default.isExecutableFile(atPath: $0) } ?? candidates[0]
   }
 
-  @Test func theServerStandsAndOthersGoOn() throws {
+  @Test func theServerSurvivesAndOthersContinue() throws {
     var run = HostileRun(binary: Self.binary)
     run.seed = UInt64.random(in: 1...1_000_000)
     let outcome = try run.run()

@@ -83,7 +83,7 @@ import Testing
         + #""order","message":"a/b \"c\"","profile":"default","seed":7}]}"#)
   }
 
-  @Test func whatIsCountedOfRequestsIsTold() throws {
+  @Test func countsOfRequestsAreReported() throws {
     var result = SweepResult()
     result.execution.claims = 1
     result.execution.requests.raised = 5

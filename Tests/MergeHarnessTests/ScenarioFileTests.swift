@@ -70,7 +70,7 @@ import Testing
     #expect(ScenarioWriter.text(of: again) == text)
   }
 
-  @Test func missingFileIsSaid() {
+  @Test func missingFileIsReported() {
     #expect(throws: ScenarioError.self) { try ScenarioFile.read("/nowhere/at/all.json") }
   }
 }

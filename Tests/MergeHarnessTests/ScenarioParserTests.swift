@@ -172,7 +172,7 @@ import Testing
       before: [#"{"do": "offline", "devices": ["b"]}"#])
   }
 
-  @Test func restartedDevicesAreWhereTheyWere() throws {
+  @Test func restartedDevicesHaveTheirState() throws {
     _ = try parse(
       Self.scenario(
         #"{"do": "sync", "devices": ["a"]}"#,

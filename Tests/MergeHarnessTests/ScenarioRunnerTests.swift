@@ -97,7 +97,7 @@ import Testing
     #expect(report.failures.first?.what == "the step cannot be performed")
   }
 
-  @Test func syncThatNeverEndsIsSaid() throws {
+  @Test func endlessSyncIsReported() throws {
     let report = try run(
       """
       {"do": "partition", "devices": ["b"]},

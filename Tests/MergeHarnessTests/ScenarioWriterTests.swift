@@ -107,7 +107,7 @@ import Testing
 
     """
 
-  @Test func whatIsWrittenIsReadAndWrittenAgain() throws {
+  @Test func writtenScenariosAreReadAndWrittenAgain() throws {
     let scenario = try ScenarioParser.parse(Array(Self.everything.utf8))
     #expect(ScenarioWriter.text(of: scenario) == Self.everything)
   }

@@ -7,7 +7,7 @@ import Testing
 /// Random runs as scenario files.
 @Suite struct TranscriptTests {
   /// A run, its transcript, and the transcript read back from its file all do the same.
-  @Test(arguments: Profile.allCases)
+  @Test(arguments: Profile.turns)
   func transcriptsDoWhatTheRunDid(_ profile: Profile) throws {
     for seed in 1...2 as ClosedRange<UInt64> {
       let run = ScenarioTranscript.withoutSkippedSteps(

@@ -33,7 +33,7 @@ import Testing
     ("64:ff9b::a00:1", .privateNetwork), ("2002:7f00:1::", .loopback), ("8.8.8.8", .everywhere),
     ("2606:4700::1111", .everywhere), ("ff02::1", .special), ("::7f00:1", .special),
   ])
-  func reachIsToldByTheAddress(text: String, reach: AddressReach) throws {
+  func theAddressShowsTheReach(text: String, reach: AddressReach) throws {
     #expect(try #require(InternetAddress(text)).reach == reach)
   }
 

@@ -182,7 +182,7 @@ private final class Notebook: MessageQueueDelegate {
   }
 
   // S3-29: the delegate confirms nothing and reports no failure.
-  @Test func whatIsNotConfirmedInTimeIsSentAgain() async throws {
+  @Test func unconfirmedMessagesAreSentAgain() async throws {
     let config = MessageQueueConfig(
       maxRetries: nil, baseRetryDelay: .milliseconds(10), deliveryTimeout: .milliseconds(50))
     try await withQueue(config) { queue, notebook in
@@ -195,7 +195,7 @@ private final class Notebook: MessageQueueDelegate {
   }
 
   // S3-15, S3-18, S3-43.
-  @Test func theLastFailureIsFinalAndTold() async throws {
+  @Test func theLastFailureIsFinalAndReported() async throws {
     try await withQueue(MessageQueueConfig(maxRetries: 1)) { queue, notebook in
       let id = try await queue.enqueue(message(1)).id
       await notebook.sent(1)
@@ -209,7 +209,7 @@ private final class Notebook: MessageQueueDelegate {
   }
 
   // S3-16.
-  @Test func unknownIdsAreToldOrPassedOver() async throws {
+  @Test func unknownIdsAreReportedOrSkipped() async throws {
     try await withQueue { queue, _ in
       let id = MessageID(high: 0, low: 1)
       try await queue.markSent(id)

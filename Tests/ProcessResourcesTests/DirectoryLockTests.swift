@@ -3,7 +3,7 @@ import ProcessResources
 import Testing
 
 @Suite struct DirectoryLockTests {
-  @Test func oneAtATimeAndAFolderThatIsNotThereIsTold() throws {
+  @Test func oneRunsAtATimeAndAMissingFolderIsReported() throws {
     let folder = NSTemporaryDirectory() + "cospool-lock-\(UUID().uuidString)"
     #expect {
       try DirectoryLock(file: folder + "/lock")

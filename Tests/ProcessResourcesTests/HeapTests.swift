@@ -11,7 +11,7 @@ import Testing
   }
 
   #if os(Linux)
-    @Test func whatWasFreedGoesBack() throws {
+    @Test func freedMemoryIsReturned() throws {
       var blocks = (0..<64_000).map {
         [UInt8](repeating: UInt8(truncatingIfNeeded: $0), count: 1_000)
       }

@@ -16,7 +16,7 @@ import Testing
     }
   }
 
-  @Test func whatIsInTheWayIsTold() throws {
+  @Test func obstaclesAreReported() throws {
     defer { try? FileManager.default.removeItem(atPath: root) }
     try PrivateFolder.make(root)
     try Data().write(to: URL(filePath: root + "/file"))

@@ -85,7 +85,7 @@ import Testing
     }
   }
 
-  @Test func aMissingRootIsToldAtOnce() {
+  @Test func aMissingRootIsReportedAtOnce() {
     #expect {
       try PushSender(PushConfiguration(trustedRootFile: "/nowhere.pem")) { 0 }
     } throws: { error in
@@ -95,7 +95,7 @@ import Testing
     }
   }
 
-  @Test func whatIsWrongWithARootIsTold() throws {
+  @Test func aWrongRootIsReported() throws {
     let file = TestAuthority.certificateFile
     let configuration = PushConfiguration(trustedRootFile: file)
     try configuration.checkTrustedRoot(at: 1_800_000_000_000)

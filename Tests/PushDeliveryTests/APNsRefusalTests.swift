@@ -96,7 +96,7 @@ import Testing
     }
   }
 
-  @Test func whatAppleAsksToWaitIsPassedOn() async throws {
+  @Test func theWaitThatAppleRequestsIsPassedOn() async throws {
     try await PushBed.with { bed in
       bed.apns.answer(next: .apns(503, "ServiceUnavailable", retryAfter: 17))
       let outcome = await bed.sender.send(.alert(try PushBed.notice()), to: bed.device())

@@ -142,7 +142,7 @@ import Testing
     }
   }
 
-  @Test func whatCannotFitIsRejected() async throws {
+  @Test func oversizedNoticesAreRejected() async throws {
     try await PushBed.with { bed in
       var notice = try PushBed.notice()
       notice.link = String(repeating: "l", count: 5_000)
@@ -152,7 +152,7 @@ import Testing
     }
   }
 
-  @Test func whatHasExpiredIsNotSent() async throws {
+  @Test func expiredNoticesAreNotSent() async throws {
     try await PushBed.with { bed in
       let notice = try PushBed.notice(expiresAt: bed.now)
       #expect(

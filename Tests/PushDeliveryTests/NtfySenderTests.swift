@@ -54,7 +54,7 @@ import Testing
 
   /// A notice that leaves something out has no button to approve.
   @Test(arguments: [false, true])
-  func whatIsNotShownIsNotApproved(isLong: Bool) async throws {
+  func hiddenContentsAreNotApproved(isLong: Bool) async throws {
     let digest = isLong ? "planted-digest" : nil
     let details = isLong ? String(repeating: "🇪🇺", count: 3_000) : nil
     try await PushBed.with(answering: try Self.answering()) { bed in
@@ -150,7 +150,7 @@ import Testing
     }
   }
 
-  @Test func whatTheServerSaysIsPassedOnWithoutSecrets() async throws {
+  @Test func theServersAnswerIsPassedOnWithoutSecrets() async throws {
     try await PushBed.with { bed in
       bed.web.answer(
         next: .status(

@@ -26,7 +26,7 @@ import Testing
     #expect(cache.verdict(at: 20 * Self.minute) == .renew)
   }
 
-  @Test func whatIsSaidOfAnEarlierTokenChangesNothing() {
+  @Test func refusalsOfAnEarlierTokenChangeNothing() {
     var cache = ProviderTokenCache()
     cache.renewed(Secret("a"), at: 0)
     cache.renewed(Secret("b"), at: 50 * Self.minute)

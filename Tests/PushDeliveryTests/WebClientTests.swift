@@ -38,7 +38,7 @@ import Testing
     await clients.shutDown()
   }
 
-  @Test func whatTheOwnerAllowsIsAsked() async throws {
+  @Test func addressesThatTheOwnerAllowsAreUsed() async throws {
     let clients = clients(allowed: ["10.0.0.0/8"])
     _ = try await clients.client(for: "https://10.0.0.5:8443/x")
     await #expect(throws: TransportFailure.self) {
@@ -48,7 +48,7 @@ import Testing
   }
 
   /// A name that resolves to an internal address a moment later.
-  @Test func whatIsConnectedToIsWhatWasChecked() async throws {
+  @Test func theCheckedAddressIsTheOneConnected() async throws {
     let answers = Mutex([["8.8.8.8"], ["8.8.8.8"], ["10.0.0.5"], ["10.0.0.5", "8.8.4.4"]])
     let clients = clients { _ in
       let next = answers.withLock { $0.removeFirst() }

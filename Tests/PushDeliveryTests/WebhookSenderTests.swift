@@ -153,7 +153,7 @@ import Testing
     }
   }
 
-  @Test func whatTheReceiverSaysIsNotPassedOn() async throws {
+  @Test func theReceiversAnswerIsNotPassedOn() async throws {
     try await PushBed.with { bed in
       bed.web.answer(next: .status(400, body: "you sent \(Self.secret)"))
       let outcome = await bed.sender.send(

@@ -33,7 +33,7 @@ import Testing
     }
   }
 
-  @Test func whatTheProviderAskedForIsWaitedForFirst() {
+  @Test func theWaitThatTheProviderRequestedComesFirst() {
     let next = Self.schedule.next(
       attempts: 1, firstAttemptAt: 0, now: 0, retryAfter: .seconds(30), random: 500)
     #expect(next == .again(at: 30_500))

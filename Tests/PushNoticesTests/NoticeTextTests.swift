@@ -49,7 +49,7 @@ import Testing
   }
 
   /// The button of a notice may approve only what the notice shows in full.
-  @Test func wholeIsWhatLeavesNothingOut() {
+  @Test func aWholeNoticeOmitsNothing() {
     func isWhole(_ summary: String, _ details: String?, showsDetails: Bool = true) -> Bool {
       NoticeText(
         .approval(tool: "Bash", summary: summary, details: details), showsDetails: showsDetails

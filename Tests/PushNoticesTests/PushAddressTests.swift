@@ -50,11 +50,11 @@ import Testing
     #expect(try takes("live-activity", "a") && !takes("alert", "a"))
   }
 
-  @Test func whatIsLeftOutHasItsStandardOnlyForThePurpose() throws {
+  @Test func omittedPartsHaveTheirDefaultForThePurpose() throws {
     let address = try PushAddress(
       text: "apns://org.example.app/\(Self.token.uppercased())?environment=production")
     guard case .apns(let apns) = address else {
-      Issue.record("it is no address of Apple's")
+      Issue.record("it is not an address of Apple's")
       return
     }
     #expect(apns.purpose == .alert)

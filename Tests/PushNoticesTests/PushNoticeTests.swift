@@ -11,7 +11,7 @@ import Testing
     }
   }
 
-  @Test func linksEscapeWhatIsNoPathOfTheirs() {
+  @Test func linksEscapeWhatIsNotTheirPath() {
     #expect(DeepLink.session("s-1") == "cospool://session/s-1")
     #expect(DeepLink.approval("a/ü?") == "cospool://approval/a%2F%C3%BC%3F")
     #expect(DeepLink.question("q") == "cospool://question/q")

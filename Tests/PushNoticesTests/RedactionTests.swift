@@ -31,7 +31,7 @@ import Testing
       "DB_PASS=hunter2 SMTP-PASS: x2 --pass y3",
       "DB_PASS=[redacted] SMTP-PASS: [redacted] --pass [redacted]"
     ),
-  ]) func knownFormsAreTakenOut(text: String, expected: String) {
+  ]) func knownFormsAreRemoved(text: String, expected: String) {
     #expect(Redaction.redacted(text) == expected)
   }
 

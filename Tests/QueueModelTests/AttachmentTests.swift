@@ -79,7 +79,7 @@ import Testing
     #expect(try names(one) == ["file 3"])
   }
 
-  @Test func aFileNobodySawRemovedStays() throws {
+  @Test func aFileThatTheRemoverDidNotSeeStays() throws {
     try ConflictScenario.verify(
       setup: { device in
         try device.perform(.send("look", as: 1, in: "s"))
@@ -139,7 +139,7 @@ import Testing
     #expect(try names(device) == [])
   }
 
-  @Test func whatCannotBeAnAttachmentIsRefused() throws {
+  @Test func invalidAttachmentsAreRefused() throws {
     let hash = try Self.file(1).hash
     func make(_ name: String, _ type: String, _ size: Int) -> Attachment? {
       try? Attachment(hash: hash, name: name, mediaType: type, size: size)

@@ -17,7 +17,7 @@ import Testing
     #expect(versions.map(\.device) == ["device 2", "device 2"])
   }
 
-  @Test func whoChoosesTheirOwnIsItsAuthor() throws {
+  @Test func aUserWhoChoosesTheirOwnTextIsItsAuthor() throws {
     var pair = try EditionTests.Pair("Bump", "Bump to 1.3", "Bump to 2.0")
     try pair.one.perform(.edit(Self.id, content: "Bump to 1.3", base: nil))
     try pair.other.perform(.edit(Self.id, content: "Bump to 3.0", base: nil))
@@ -56,7 +56,7 @@ import Testing
   }
 
   /// Nothing is left of a merged text: it cannot be chosen, and the answer names what can be.
-  @Test func aBlankMergedTextIsNoChoice() throws {
+  @Test func aBlankMergedTextIsNotAChoice() throws {
     let pair = try EditionTests.Pair("alpha beta", "alpha", "beta")
     let message = try pair.one.workspace.message(Self.id)
     try #require(message.isMerged && message.content.allSatisfy(\.isWhitespace), "\(message)")

@@ -41,7 +41,7 @@ struct DocumentTests {
   }
 
   @Test(arguments: TestSeeds.list(standard: 25, from: 3_000))
-  func whatIsExportedIsImported(seed: UInt64) throws {
+  func exportsAreImported(seed: UInt64) throws {
     let device = worked(seed: seed)
     let data = try JSONEncoder().encode(device.workspace.document())
     let document = try JSONDecoder().decode(WorkspaceDocument.self, from: data)
@@ -74,7 +74,7 @@ struct DocumentTests {
     #expect(messages == document.messageCount)
   }
 
-  @Test func whatIsThereStaysAsItIs() throws {
+  @Test func existingElementsDoNotChange() throws {
     var device = TestDevice(1)
     try device.perform(.send("mine", as: 1, in: "s"))
     try device.perform(.addSession(.named("s"), name: "My name", project: nil))
@@ -163,7 +163,7 @@ struct DocumentTests {
     let message = try #require(try device.workspace.messageQueue(.named("s")).messages.first)
     #expect(message.createdAt == 5 && message.later == 1_772_357_400_125)
     #expect(device.workspace.threadQueue().threads.map(\.queuedAt) == [7])
-    // It had what an agent did, for people alone.
+    // It had what an agent did, only for people.
     for task in [#"{"status": "dreaming"}"#, "7", "null"] {
       #expect(try Self.readAsOld(#", "task": \#(task)"#) == Self.readAsOld())
     }

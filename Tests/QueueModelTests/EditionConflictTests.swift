@@ -3,7 +3,7 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// Concurrent changes of one text by two devices, in both orders of arrival: the rows about
+/// Concurrent changes to one text by two devices, in both orders of arrival: the rows about
 /// editions in the table of conflicts. `TypingEditionTests` has the rows about typing.
 struct EditionConflictTests {
   static let id = MessageID.numbered(1)
@@ -13,7 +13,7 @@ struct EditionConflictTests {
     var one = TestDevice(1)
     var other = TestDevice(2)
 
-    /// - Parameter isMerged: whether its text was merged from two that were saved apart.
+    /// - Parameter isMerged: whether its text was merged from two that were saved independently.
     init(isMerged: Bool) throws {
       try one.perform(.send("Use a file", as: 1, in: "s"))
       try one.perform(.setHost(.named("s"), DeviceID(high: 0xD, low: 1)))

@@ -6,7 +6,7 @@ import Testing
 import class Foundation.JSONDecoder
 import class Foundation.JSONEncoder
 
-/// Texts that were saved apart are merged, and wait until a user has checked them.
+/// Texts that were saved independently are merged, and wait until a user has checked them.
 struct EditionTests {
   static let id = MessageID.numbered(1)
 
@@ -15,7 +15,7 @@ struct EditionTests {
   struct Pair {
     var one: TestDevice
     var other: TestDevice
-    /// The state before.
+    /// The previous state.
     let start: [Operation]
     var devices: [TestDevice] { [one, other] }
 
@@ -73,7 +73,7 @@ struct EditionTests {
 
   /// A restart, a snapshot, an image, a join, and a device that was away for all of it.
   @Test(arguments: WordMergeTests.pairs)
-  func whatIsMergedStaysMerged(_ texts: WordMergeTests.Pair) throws {
+  func mergedMessagesStayMerged(_ texts: WordMergeTests.Pair) throws {
     let pair = try Pair(texts.base, texts.first, texts.second)
     let shown = try pair.one.message
     var restarted = pair.one
@@ -91,7 +91,7 @@ struct EditionTests {
 
   /// After an import elsewhere it waits, too, also with versions of long texts.
   @Test(arguments: [1, 8_000])
-  func whatIsMergedIsImportedAsMerged(times: Int) throws {
+  func mergedMessagesAreImportedAsMerged(times: Int) throws {
     func long(_ text: String) -> String {
       Array(repeating: text, count: times).joined(separator: " ")
     }
@@ -163,7 +163,7 @@ struct EditionTests {
   }
 
   /// Edits one after the other are never merged, and a text that is only sent costs nothing.
-  @Test func whatIsSavedInTurnIsNotMerged() throws {
+  @Test func successiveSavesAreNotMerged() throws {
     var one = TestDevice(1)
     try one.perform(.send("Deploy", as: 1, in: "s"))
     #expect(!one.made.contains { $0.puts(.edition) })
@@ -255,7 +255,7 @@ struct EditionTests {
 
   // MARK: - The end of a message
 
-  @Test func whatIsForgottenKeepsNoVersion() throws {
+  @Test func forgottenMessagesKeepNoVersion() throws {
     var pair = try Pair("Use a file", "Use SQLite", "Use MySQL")
     try pair.one.perform(.cancel([Self.id]))
     let outcome = try pair.one.author { workspace, context throws(QueueError) in

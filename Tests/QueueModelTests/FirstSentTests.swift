@@ -48,7 +48,7 @@ import Testing
   /// The eight pairs: either device has the lower number, and either sends first.
   @Test(
     arguments: [(10, 60), (60, 10), (49, 51), (51, 49)] as [(UInt64, UInt64)], [1, 60_000])
-  func ofTwoThatSendApartTheFirstStandsFirst(numbers: (UInt64, UInt64), later: Int64) throws {
+  func theEarlierOfTwoOfflineSendsIsFirst(numbers: (UInt64, UInt64), later: Int64) throws {
     let founder = try founder()
     var (first, second) = (
       try device(numbers.0, from: founder, at: 1_000),
@@ -59,7 +59,7 @@ import Testing
     try expect([1, 2, 3, 10, 20], after: [first.made, second.made], from: founder)
   }
 
-  @Test func ofTwoThatSendToTheFrontTheFirstStandsFirst() throws {
+  @Test func theEarlierOfTwoSendsToTheFrontIsFirst() throws {
     for numbers in [(10, 60), (60, 10)] as [(UInt64, UInt64)] {
       let founder = try founder()
       var (first, second) = (
@@ -92,7 +92,7 @@ import Testing
 
   /// The messages of one device stay together, even if another device sends in between.
   @Test(arguments: [10, 60] as [UInt64])
-  func whatOneDeviceSendsStaysTogether(number: UInt64) throws {
+  func messagesOfOneDeviceStayTogether(number: UInt64) throws {
     let founder = try founder()
     var (first, second) = (
       try device(number, from: founder, at: 1_000), try device(40, from: founder, at: 2_000)

@@ -40,7 +40,7 @@ struct ForgettingTests {
     #expect(device.workspace.document().sessions.first?.cancelled.count == 1)
   }
 
-  @Test func whatSomebodyTypesMeanwhileStays() throws {
+  @Test func textTypedMeanwhileStays() throws {
     var device = TestDevice(1)
     try device.perform(.send("old", as: 1, in: "s"))
     try device.perform(.cancel([.numbered(1)]))
@@ -57,7 +57,7 @@ struct ForgettingTests {
   }
 
   /// Two devices forget at the same time, one of them over packed sessions.
-  @Test func forgettingTwiceIsHarmless() throws {
+  @Test func forgettingTwiceChangesNothing() throws {
     var device = TestDevice(1)
     try device.perform(.send("old", as: 1, in: "s"))
     try device.perform(.cancel([.numbered(1)]))
@@ -75,7 +75,7 @@ struct ForgettingTests {
   }
 
   /// Nothing is left of it, so it is in no list and no device can restore it, whatever it keeps.
-  @Test func whatIsForgottenIsNotListedAndNotRestored() throws {
+  @Test func forgottenMessagesAreNeitherListedNorRestored() throws {
     var device = TestDevice(1)
     try device.perform(.send("old", as: 1, in: "s"))
     try device.perform(.cancel([.numbered(1)]))

@@ -88,7 +88,7 @@ import Testing
     ("a known write missing", { $0.sessions[2].messages[0].registers = [] }),
   ]
 
-  @Test func theLaterOfTwoWritesCountsWhereOneStateLacksIt() throws {
+  @Test func theLaterOfTwoWritesCountsIfOneStateLacksIt() throws {
     let (good, other) = try HostileJoinTests.divergedStates()
     let joined = try good.joined(with: other)
     for (name, change) in HostileJoinTests.losses {
@@ -168,7 +168,7 @@ import Testing
     }
   }
 
-  /// Random changes of random states; `COSPOOL_SEEDS=n` tries more of them.
+  /// Random changes to random states; `COSPOOL_SEEDS=n` tries more of them.
   @Test(arguments: TestSeeds.list(standard: 60))
   func changedStatesAreRefusedOrJoinedToSoundOnes(seed: UInt64) throws {
     var generator = SeededGenerator(seed: seed)

@@ -45,7 +45,7 @@ import Testing
     }
   }
 
-  @Test func whatOneSideClearedStaysCleared() throws {
+  @Test func tagsClearedOnOneSideStayCleared() throws {
     try join(
       { founder in
         try JoinTests.threeMessages(&founder)
@@ -122,7 +122,7 @@ import Testing
       })
   }
 
-  @Test func aRequeuedThreadStandsWhereTheLaterOnePutIt() throws {
+  @Test func aRequeuedThreadIsWhereTheLaterChangePutIt() throws {
     let threads: Action = { founder in
       for (number, name) in zip(1..., ["a", "b", "c"]) {
         try founder.perform(.send("text", as: UInt64(number), in: name))
@@ -204,7 +204,7 @@ import Testing
   }
 
   /// Each of the two follows the other in turn, whatever the order of their ids.
-  @Test func whatTwoDevicesOfOneSideTypedInTurnsIsInserted() throws {
+  @Test func alternatingInsertionsOfOneSideAreJoined() throws {
     var founder = TestDevice(50)
     try founder.perform(.send("[]", as: 1, in: "s"))
     var pair = [TestDevice(3), TestDevice(60)]

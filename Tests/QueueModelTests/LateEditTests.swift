@@ -98,7 +98,7 @@ struct LateEditTests {
 
   /// The text was granted, and changed before the agent began.
   @Test(arguments: [nil, "Deploy it now"] as [String?])
-  func anEditBetweenLeaveAndStartComesTooLate(saved: String?) throws {
+  func anEditBetweenGrantAndStartComesTooLate(saved: String?) throws {
     var pair = try Pair(saved: saved)
     let text = saved ?? "Deploy it"
     try pair.host.perform(.edit(Self.id, content: "Do not deploy", base: nil))
@@ -136,7 +136,7 @@ struct LateEditTests {
 
   /// Text that was typed while the agent started is kept, too.
   @Test(arguments: [true, false])
-  func whatWasTypedTooLateIsKept(isConnected: Bool) throws {
+  func textTypedTooLateIsKept(isConnected: Bool) throws {
     var pair = try Pair(saved: "Deploy it")
     pair.away.connection = isConnected ? 1 : nil
     try pair.away.perform(.insertText(Self.id, at: 9, text: " n"))

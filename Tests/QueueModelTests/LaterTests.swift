@@ -32,7 +32,7 @@ struct LaterTests {
     try device.workspace.messageQueue(Self.session).messages.map(\.id)
   }
 
-  @Test func whatIsBehindGoesFirstUntilTheTimeComes() throws {
+  @Test func laterMessagesLetOthersPassUntilTheirTime() throws {
     var device = try device(messages: 3)
     try device.perform(.setLater(.numbered(1), Self.time))
     #expect(try order(device) == [.numbered(1), .numbered(2), .numbered(3)])
@@ -132,7 +132,7 @@ struct LaterTests {
     #expect(next(one, by: Self.time - 1) == .numbered(2) && next(one, by: Self.time) == nil)
   }
 
-  @Test func whatAnAgentHasOrFailedAtIsInLine() throws {
+  @Test func runningAndFailedMessagesAreInLine() throws {
     var device = try device()
     var other = TestDevice(2, now: device.now)
     try other.merge(device.made)

@@ -19,7 +19,7 @@ import Testing
     #expect(2 * LeaseTimes.renewalMilliseconds <= LeaseTimes.selfStopMilliseconds)
   }
 
-  @Test func whatIsGrantedByItselfBeginsUnderItsLease() {
+  @Test func standingGrantsBeginUnderTheirLease() {
     #expect(LeaseTimes.nextMilliseconds > LeaseTimes.renewalMilliseconds)
     #expect(LeaseTimes.nextMilliseconds < LeaseTimes.selfStopMilliseconds)
   }

@@ -9,7 +9,7 @@ struct MergePolicyTests {
   static let id = MessageID.numbered(1)
   static let session = SessionID.named("s")
 
-  /// Two devices that saved apart and then synchronized, and the session's host.
+  /// Two devices that saved independently and then synchronized, and the session's host.
   private static func merged() throws -> (one: TestDevice, other: TestDevice) {
     var one = TestDevice(1)
     try one.perform(.send("Use a file", as: 1, in: "s"))
@@ -29,7 +29,7 @@ struct MergePolicyTests {
     device.workspace.startable(in: session)?.message
   }
 
-  @Test func aMergedMessageStartsWhereItsSessionRunsIt() throws {
+  @Test func aMergedMessageStartsIfItsSessionRunsIt() throws {
     var (one, other) = try Self.merged()
     #expect(one.workspace.session(Self.session)?.onMerge == .wait)
     #expect(Self.startable(one) == nil)

@@ -37,7 +37,7 @@ struct MergeTests {
     #expect(reader.pendingOperations == [] && reader.missingRanges == [])
   }
 
-  @Test func whatAnotherReplicaMadeIsReportedMissing() throws {
+  @Test func missingOperationsOfAnotherReplicaAreReported() throws {
     let author = try author()
     var second = TestDevice(2)
     try second.merge(author.made)

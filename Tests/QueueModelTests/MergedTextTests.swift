@@ -2,10 +2,10 @@ import QueueModel
 import SyncTestSupport
 import Testing
 
-/// The remains of texts that were saved apart, also after an undo.
+/// The remains of texts that were saved independently, even after an undo.
 struct MergedTextTests {
   /// The letters of both would make a text that no user saved.
-  @Test func anUndoneEditLeavesNoTextThatNobodySaved() throws {
+  @Test func anUndoneEditLeavesOnlySavedTexts() throws {
     var pair = try EditionTests.Pair("the quick fox", "the slow fox", "the red fox")
     try pair.one.perform(.undo)
     try pair.meet()

@@ -13,7 +13,7 @@ struct MessageConflictTests {
     }
   }
 
-  @Test func ofTwoMovesTheLaterOneWins() throws {
+  @Test func theLaterOfTwoMovesWins() throws {
     try ConflictScenario.verify(
       setup: queue(4),
       authors: [
@@ -173,7 +173,7 @@ struct MessageConflictTests {
     ) { #expect($0.workspace.numbers("s") == [9]) }
   }
 
-  @Test func ofTwoPrioritiesTheLaterOneWins() throws {
+  @Test func theLaterOfTwoPrioritiesWins() throws {
     try ConflictScenario.verify(
       setup: queue(2),
       authors: [

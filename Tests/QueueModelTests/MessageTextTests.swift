@@ -31,7 +31,7 @@ struct MessageTextTests {
     try device.workspace.checkInvariants()
   }
 
-  @Test func whatIsOverIsPackedAndComesBack() throws {
+  @Test func finishedMessagesArePackedAndReadAgain() throws {
     var device = TestDevice(1)
     try device.perform(.send("one two three", as: 1, in: "s"))
     try device.perform(.edit(.numbered(1), content: "one 2 three", base: nil))
@@ -46,7 +46,7 @@ struct MessageTextTests {
     try device.workspace.checkInvariants()
   }
 
-  @Test func whatWasUndoneIsPackedToo() throws {
+  @Test func undoneTextsArePackedToo() throws {
     var device = TestDevice(1)
     try device.perform(.send("one", as: 1, in: "s"))
     try device.perform(.edit(.numbered(1), content: "one two", base: nil))
@@ -81,7 +81,7 @@ struct MessageTextTests {
   }
 
   @Test(arguments: TestSeeds.list(standard: 40))
-  func whateverWasTypedIsTheSameWhenItIsPacked(seed: UInt64) throws {
+  func packingDoesNotChangeTypedText(seed: UInt64) throws {
     var generator = SeededGenerator(seed: seed)
     var content = TextContent()
     var units: [OperationID] = []

@@ -157,7 +157,7 @@ struct MoveCommandTests {
 
   /// A few waiting messages among many finished ones are looked up one by one, many are visited in
   /// order. The places are the same.
-  @Test func whatStandsKeepsItsOrderWhateverElseIsDone() throws {
+  @Test func waitingMessagesKeepTheirOrderWhateverElseIsDone() throws {
     var device = TestDevice(1, queueSizeMax: 1_000)
     for number in UInt64(1)...200 { try device.perform(.send("text", as: number, in: "s")) }
     var expected = (UInt64(1)...200).map { $0 }

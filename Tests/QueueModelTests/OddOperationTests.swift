@@ -7,7 +7,7 @@ import Testing
 /// sound state, which survives a snapshot, agrees with the oracle and accepts local commands.
 struct OddOperationTests {
   @Test(arguments: TestSeeds.list(standard: 25, from: 2_000))
-  func whateverIsTakenLeavesASoundState(seed: UInt64) throws {
+  func everythingAcceptedLeavesASoundState(seed: UInt64) throws {
     var run = try OddRun(seed: seed)
     for _ in 0..<60 { try run.step() }
     #expect(run.taken > 20 && run.refused > 0, "seed \(seed)")

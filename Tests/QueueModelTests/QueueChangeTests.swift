@@ -74,7 +74,7 @@ struct QueueChangeTests {
     #expect(mirrored(old, steps) == new)
   }
 
-  @Test func nothingChangedIsNoStep() {
+  @Test func anUnchangedViewHasNoSteps() {
     #expect(QueueChange.changes(from: items([1, 2]), to: items([1, 2])) == [])
     #expect(QueueChange.changes(from: items([]), to: items([])) == [])
   }
@@ -98,7 +98,7 @@ struct ChangeTrackerTests {
       ])
   }
 
-  @Test func aThreadThatGoesIsOneStepHoweverManyStandBehind() throws {
+  @Test func aRemovedThreadIsOneStepHoweverManyFollowIt() throws {
     var device = TestDevice(1)
     for number in 1...20 {
       try device.perform(.send("text", as: UInt64(number), in: "s\(number)"))
@@ -179,7 +179,7 @@ struct ChangeTrackerTests {
       ])
   }
 
-  @Test func whatChangedNothingTellsNothing() throws {
+  @Test func aChangeWithoutEffectReportsNothing() throws {
     var device = TestDevice(1)
     try device.perform(.send("one", as: 1, in: "a"))
     var tracker = ChangeTracker(workspace: device.workspace)

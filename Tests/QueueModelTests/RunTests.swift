@@ -18,7 +18,7 @@ struct RunTests {
     Run(token: token, attempt: attempt, phase: phase, milliseconds: 1_700_000_000_000, note: note)
   }
 
-  @Test func aRunningMessageStandsInFrontAndSucceedsOutOfTheQueue() throws {
+  @Test func aRunningMessageIsFirstAndLeavesTheQueueOnSuccess() throws {
     var device = try device(sending: 3)
     try device.perform(.setPriority(.numbered(3), .urgent))
     try device.perform(.unlockThread(.named("s")))
@@ -52,7 +52,7 @@ struct RunTests {
 
   /// Its slot stays in its place, whatever is in front of it.
   @Test(arguments: [MoveTarget.position(2), .after(.numbered(4)), .before(.numbered(1))])
-  func aMessageIsMovedBehindOneThatStandsInFront(target: MoveTarget) throws {
+  func aMessageIsMovedBehindTheFirstOne(target: MoveTarget) throws {
     var device = try device(sending: 4)
     try device.perform(.reportRun(.numbered(4), run(.failed)))
     try device.perform(.retry(.numbered(4)))
@@ -113,7 +113,7 @@ struct RunTests {
   }
 
   // C-15
-  @Test func whatTheAgentHasCannotBeChanged() throws {
+  @Test func runningMessagesCannotBeChanged() throws {
     var device = try device(sending: 2)
     try device.perform(.reportRun(.numbered(1), run(.running)))
     let refusal = QueueError.alreadyStarted(id: MessageID.numbered(1).description)
@@ -130,7 +130,7 @@ struct RunTests {
     #expect(device.workspace.numbers("s") == [1])
   }
 
-  @Test func whatWasDoneIsNotDoneAgain() throws {
+  @Test func finishedMessagesDoNotRunAgain() throws {
     var device = try device(sending: 1)
     try device.perform(.reportRun(.numbered(1), run(.succeeded)))
     #expect(throws: QueueError.messageFinished(id: MessageID.numbered(1).description)) {
@@ -150,7 +150,7 @@ struct RunTests {
     #expect(device.workspace.status(1) == .queued)
   }
 
-  @Test func fencesAreNoTimes() throws {
+  @Test func fencesAreNotTimes() throws {
     var device = try device(sending: 1)
     let latest = device.workspace.latestStamp
     try device.perform(
@@ -308,7 +308,7 @@ struct RunConflictTests {
     }
   }
 
-  @Test func ofTwoHostsTheOneWithTheLaterLeaseCounts() throws {
+  @Test func theHostWithTheLaterLeaseCounts() throws {
     try ConflictScenario.verify(
       setup: running([.dispatched]),
       authors: [
@@ -318,7 +318,7 @@ struct RunConflictTests {
     ) { #expect($0.workspace.status(1) == .unknown) }
   }
 
-  @Test func ofRetryAndSkipTheLaterOneCounts() throws {
+  @Test func theLaterOfRetryAndSkipCounts() throws {
     try ConflictScenario.verify(
       setup: running([.failed]),
       authors: [
@@ -329,7 +329,7 @@ struct RunConflictTests {
 
   /// A decision made without knowing of the latest attempt does not affect it, no matter how late
   /// it was made.
-  @Test func ofDecisionsThatAboutTheLatestAttemptCounts() throws {
+  @Test func theDecisionAboutTheLatestAttemptCounts() throws {
     try ConflictScenario.verify(
       setup: running([.failed]),
       authors: [
@@ -370,7 +370,7 @@ struct RunConflictTests {
     ) { #expect($0.workspace.status(1) == .cancelled) }
   }
 
-  @Test func ofTwoHostsNamedTheLaterOneCounts() throws {
+  @Test func theLaterOfTwoNamedHostsCounts() throws {
     let second = DeviceID(high: 0xD, low: 2)
     try ConflictScenario.verify(
       setup: running([]),

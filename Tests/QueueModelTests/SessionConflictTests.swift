@@ -136,7 +136,7 @@ struct SessionConflictTests {
   }
 
   @Test(arguments: ["rate limit", "old"])
-  func aPauseNobodySawSurvivesAResume(reason: String) throws {
+  func anUnseenPauseSurvivesAResume(reason: String) throws {
     try ConflictScenario.verify(
       setup: { device in
         try device.perform(.addSession(.named("s"), name: nil, project: nil))
@@ -252,7 +252,7 @@ struct SessionConflictTests {
     }
   }
 
-  @Test func ofTwoNamesTheLaterOneWins() throws {
+  @Test func theLaterOfTwoNamesWins() throws {
     try ConflictScenario.verify(
       setup: messages("s"),
       authors: [
@@ -262,7 +262,7 @@ struct SessionConflictTests {
     ) { #expect($0.workspace.sessions().map(\.name) == ["later"]) }
   }
 
-  @Test func aLockNobodySawSurvivesAnUnlock() throws {
+  @Test func anUnseenLockSurvivesAnUnlock() throws {
     try ConflictScenario.verify(
       setup: threads("x"),
       authors: [

@@ -105,7 +105,7 @@ struct TaskTests {
     #expect(next.startTime == 20 && next.todoProgress == nil)
   }
 
-  @Test func whoseLeaseIsOverLosesAndTheOutcomeStaysUntilTheNextRequest() throws {
+  @Test func anExpiredLeaseLosesAndTheOutcomeStaysUntilTheNextRequest() throws {
     var device = try device()
     try device.perform(report(.processing(operation: nil), token: 7))
     #expect(try device.perform(report(.completed(.cancelled), token: 6)).notice == .unchanged)
@@ -201,7 +201,7 @@ struct TaskTests {
     }
   }
 
-  @Test func observersAreToldOfTheTaskAlone() throws {
+  @Test func observersLearnOnlyOfTheTask() throws {
     var device = try device()
     var tracker = ChangeTracker(workspace: device.workspace)
     let first = try device.perform(report(.processing(operation: "Bash")))

@@ -42,7 +42,7 @@ struct TaskTextTests {
       .prefix(generator.below(Limits.taskRequestsMax)).map { $0 }
   }
 
-  @Test(arguments: TestSeeds.list(standard: 3)) func whatIsWrittenIsReadAgain(seed: UInt64) throws {
+  @Test(arguments: TestSeeds.list(standard: 3)) func writtenTimesAreReadAgain(seed: UInt64) throws {
     var generator = SeededGenerator(seed: seed)
     for _ in 0..<400 {
       let status = Self.status(&generator)
@@ -89,7 +89,7 @@ struct TaskTextTests {
     }
   }
 
-  @Test func whatIsNotKnownIsSkippedAndADoubtfulStatusIsWork() {
+  @Test func unknownLinesAreSkippedAndADoubtfulStatusIsWork() {
     #expect(TaskText(text: "").status == .processing(operation: nil))
     #expect(TaskText(text: "status dreaming\noperation x").status == .processing(operation: "x"))
     #expect(TaskText(text: "status awaitingApproval\nrequest 12").status.kind == .processing)
@@ -102,7 +102,7 @@ struct TaskTextTests {
     #expect(TaskText(.number(7)).status.kind == .processing)
   }
 
-  @Test func whatIsTooLongIsCut() {
+  @Test func longTaskTextsAreCut() {
     let long = String(repeating: "x", count: 9_000)
     let text = TaskText(
       status: .awaitingAnswer(
@@ -129,7 +129,7 @@ struct TaskTextTests {
       })
   }
 
-  @Test func whatIsCutSaysSo() throws {
+  @Test func truncatedTextsAreMarked() throws {
     let long = String(repeating: "\n", count: 9_000)
     func approval(_ number: UInt64, details: String?) -> TaskRequest {
       .approval(

@@ -33,7 +33,7 @@ struct TextAnchorTests {
     #expect(try device.perform(.deleteText(.numbered(1), 2..<2)).notice == .unchanged)
   }
 
-  @Test func whatIsNotThereIsRefused() throws {
+  @Test func missingScalarsAreRefused() throws {
     var device = try device("text")
     let before = device.workspace.image()
     for offset in [-1, 5, .max, .min] {

@@ -96,7 +96,7 @@ struct ThreadBatchTests {
     ("shop", ["a", "c"]), ("src", ["a", "b", "c"]), ("/", ["a", "b", "c"]), ("sho", []),
     ("/src/sho", []), ("", []),
   ])
-  func aProjectTakesInWhatLiesBelowIt(project: String, expected: [String]) throws {
+  func aProjectIncludesItsSubfolders(project: String, expected: [String]) throws {
     var device = TestDevice(1)
     let paths = ["a": "/src/shop", "b": "/src/shopping", "c": "/src/shop/cart"]
     for (number, name) in ["a", "b", "c"].enumerated() {

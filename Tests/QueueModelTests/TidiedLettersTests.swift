@@ -14,7 +14,7 @@ import Testing
   }
 
   /// Two devices saved one text, whose letters are there twice until its agent starts.
-  @Test func whatAnAgentGetsIsNoEditOfItsHost() throws {
+  @Test func tidyingForAnAgentIsNotAnEditOfItsHost() throws {
     var pair = try EditionTests.Pair("Bump", "Bump to 2.0", "Bump to 2.0")
     let run = Run(token: 1, attempt: 1, phase: .dispatched, milliseconds: pair.one.now)
     let outcome = try pair.one.perform(.reportRun(Self.id, run))
@@ -23,7 +23,7 @@ import Testing
     #expect(try pair.one.workspace.message(Self.id).content == "Bump to 2.0")
   }
 
-  @Test func whatIsForgottenIsNoEdit() throws {
+  @Test func forgettingIsNotAnEdit() throws {
     var device = TestDevice(1)
     try device.perform(.send("Deploy", as: 1, in: "s"))
     let edit = try device.perform(.edit(Self.id, content: "Deploy it", base: nil))

@@ -256,7 +256,7 @@ struct TypingEditionTests {
   /// A finished message gets an edition, since the letters may be too late. A forgotten message
   /// gets none, but the stretch still ends.
   @Test(arguments: [false, true])
-  func whatIsForgottenGetsNoEdition(isForgotten: Bool) throws {
+  func forgottenMessagesGetNoEdition(isForgotten: Bool) throws {
     var one = TestDevice(1)
     try one.perform(.send("Deploy", as: 1, in: "s"))
     try one.type(" now")

@@ -41,7 +41,7 @@ struct UndoAgentTests {
   }
 
   @Test(arguments: [RunPhase.dispatched, .running])
-  func whatHasStartedStaysAndIsNamed(phase: RunPhase) throws {
+  func startedMessagesStayAndAreNamed(phase: RunPhase) throws {
     var device = try device()
     try report(phase, of: 1, on: &device)
     let before = device.workspace.image()
@@ -59,7 +59,7 @@ struct UndoAgentTests {
   }
 
   @Test(arguments: [RunPhase.succeeded, .failed, .unknown, .interrupted, .cancelled])
-  func whatIsOverStaysInFrontUntilItIsSkipped(phase: RunPhase) throws {
+  func finishedChangesStayFirstUntilSkipped(phase: RunPhase) throws {
     var device = try device(messages: 2)
     try report(.running, of: 2, on: &device)
     try report(phase, of: 2, on: &device)
@@ -118,7 +118,7 @@ struct UndoAgentTests {
     #expect(device.workspace.status(1) == .succeeded)
   }
 
-  @Test func anUndoneCancelStandsInAPausedQueue() throws {
+  @Test func anUndoneCancelWaitsInAPausedQueue() throws {
     var device = try device()
     try device.perform(.cancel([.numbered(1)]))
     let outcome = try device.perform(.undo)
@@ -155,7 +155,7 @@ struct UndoAgentTests {
   }
 
   /// While something runs, too: what came back would start when that has ended.
-  @Test func whatRunsIsFollowedByNothingThatCameBack() throws {
+  @Test func aRunningMessageIsNotFollowedByRestoredOnes() throws {
     var busy = try device(messages: 2)
     try report(.running, of: 1, on: &busy)
     var resumed = busy
@@ -172,7 +172,7 @@ struct UndoAgentTests {
   }
 
   /// A message that is restored behind others would start in its turn.
-  @Test func whatComesBackBehindOthersWaits() throws {
+  @Test func aMessageRestoredBehindOthersWaits() throws {
     var device = try device(messages: 3)
     try device.perform(.cancel([.numbered(3)]))
     #expect(try device.perform(.undo).notice.undoResult?.paused == [.named("s")])
@@ -239,7 +239,7 @@ struct UndoAgentTests {
     #expect(startable(device) == .numbered(2))
   }
 
-  @Test func whatHasNoInverseIsNamedAndStaysInFront() throws {
+  @Test func changesWithoutAnInverseAreNamedAndStayFirst() throws {
     var device = try device()
     try device.perform(.setHost(.named("s"), nil))
     let label = UndoLabel(kind: .hosted, session: .named("s"))
@@ -329,7 +329,7 @@ struct UndoAgentTests {
   }
 
   /// The preview shows what the undo does.
-  @Test func whatWouldBePausedAndLeftIsShown() throws {
+  @Test func thePreviewShowsPausesAndObstacles() throws {
     var device = try device()
     try device.perform(.cancel([.numbered(1)]))
     let next = try #require(device.workspace.next(of: device.history, isUndone: false))
@@ -371,7 +371,7 @@ struct UndoAgentTests {
     let third = try #require(try device.perform(.setPriority(.numbered(1), .normal)).change)
     let undone = try device.perform(.undo(change: first, skip: false))
     #expect(device.workspace.session(.named("s"))?.name == "s")
-    // A later change of the device itself is an obstacle.
+    // A later change by the device itself is an obstacle.
     let label = UndoLabel(
       kind: .prioritized, session: .named("s"), message: .numbered(1), text: "text 1")
     do {
@@ -391,7 +391,7 @@ struct UndoAgentTests {
     #expect(throws: QueueError.changeUnknown(99)) { try device.perform(.redo(change: 99)) }
   }
 
-  @Test func whatIsSkippedIsNotTakenBackByOlderChanges() throws {
+  @Test func skippedChangesAreNotRevertedByOlderOnes() throws {
     var device = try device()
     try device.perform(.renameSession(.named("s"), name: "A"))
     try device.perform(.renameSession(.named("s"), name: "B"))

@@ -72,7 +72,7 @@ struct UndoApartTests {
   }
 
   /// 1 b: a cancellation in a session that gets a host elsewhere, or is resumed there.
-  @Test(arguments: [true, false]) func whatComesBackWaits(isPausedHere: Bool) throws {
+  @Test(arguments: [true, false]) func restoredMessagesWait(isPausedHere: Bool) throws {
     var (here, there) = try pair(isHosted: isPausedHere)
     try here.perform(.send("text", as: 1, in: "s"))
     if isPausedHere { try here.perform(.pause(.named("s"), reason: "lunch")) }
@@ -127,7 +127,7 @@ struct UndoApartTests {
   }
 
   /// 1 e: a message that failed elsewhere blocks the next one.
-  @Test func whatMayHaveFailedIsNotTakenOutOfTheWay() throws {
+  @Test func aPossiblyFailedMessageIsNotRemoved() throws {
     var (here, there) = try pair()
     try here.perform(.send("fails", as: 1, in: "s"))
     try meet(&here, &there)
@@ -144,7 +144,7 @@ struct UndoApartTests {
   }
 
   /// A message that never left the device blocks nothing, and is undone without a pause.
-  @Test func whatNeverLeftIsTakenBackAsEver() throws {
+  @Test func unsentMessagesAreUndoneAsUsual() throws {
     var (here, there) = try pair()
     let sent = try here.perform(.send("mine", as: 1, in: "s"))
     here.apart = Apartness(
@@ -169,7 +169,7 @@ struct UndoApartTests {
   }
 
   /// Moves, priorities and times change what starts next.
-  @Test func whatChangesTheOrderWaits() throws {
+  @Test func changesOfTheOrderWait() throws {
     for command in [
       Command.move([.numbered(2)], to: .position(1)), .setPriority(.numbered(2), .urgent),
       .setNotBefore(.numbered(1), TestDevice.startOfTime + 90_000_000),
@@ -190,7 +190,7 @@ struct UndoApartTests {
   }
 
   /// A text that two users wrote waits for a check, whichever of them undoes an edit.
-  @Test func whatIsMergedElsewhereGoesOnWaiting() throws {
+  @Test func messagesMergedElsewhereKeepWaiting() throws {
     var (here, there) = try pair()
     try here.perform(.send("bump to 1.3", as: 1, in: "s"))
     try meet(&here, &there)

@@ -112,7 +112,7 @@ import Testing
 
   /// A tampered store may hold any change: undoing it changes something or is refused.
   @Test(arguments: TestSeeds.list(standard: 20, from: 5_500))
-  func whateverIsReadIsTakenBackOrRefused(seed: UInt64) throws {
+  func everythingReadIsReturnedOrRefused(seed: UInt64) throws {
     var generator = SeededGenerator(seed: seed)
     var device = TestDevice(1)
     try device.perform(.send("text", as: 1, in: "s"))

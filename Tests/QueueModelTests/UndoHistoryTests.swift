@@ -22,7 +22,7 @@ struct UndoHistoryTests {
   /// Three devices. Every command's changes are stored, and the history is sometimes loaded again
   /// from there.
   @Test(arguments: TestSeeds.list(standard: 25, from: 2_000))
-  func whatIsStoredIsWhatIsThere(seed: UInt64) throws {
+  func theStoredHistoryEqualsTheOneInMemory(seed: UInt64) throws {
     var generator = SeededGenerator(seed: seed)
     var commands = CommandGenerator(sessionCount: 2, executes: false)
     var devices = (1...3).map { TestDevice(UInt64($0)) }
@@ -116,7 +116,7 @@ struct UndoHistoryTests {
       guard command.undoLabel != nil, let done = try? device.perform(command),
         !done.operations.isEmpty
       else { continue }
-      // Typing is a change of its own, with its edition.
+      // Typing is a separate change, with its edition.
       try device.endTyping()
       shown.append(UndoCheck.View(device.workspace, known: known))
       if device.history.undoCount < shown.count - 1 { shown.removeLast() }
@@ -143,7 +143,7 @@ struct UndoHistoryTests {
     try device.workspace.checkInvariants()
   }
 
-  @Test func whatIsOldIsForgottenAndToldToTheStore() throws {
+  @Test func oldChangesAreForgottenAlsoInTheStore() throws {
     var device = TestDevice(1)
     try device.perform(.send("abcdef", as: 1, in: "s"))
     try device.perform(.deleteText(.numbered(1), 1..<5))

@@ -48,7 +48,7 @@ struct UndoNamesTests {
     (.paired, "wss://a.example", "cospool pair wss://a.example CODE"),
     (.movedServer, "wss://a.example", "cospool server move wss://a.example"),
   ])
-  func whatADeviceDidNamesWhatReversesIt(
+  func changesNameTheirReversingCommands(
     _ kind: UndoLabel.Kind, _ former: String?, _ command: String
   ) throws {
     let device = TestDevice(1)

@@ -3,7 +3,7 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// Undo and redo: own changes are taken back, later changes of others stay.
+/// Undo and redo revert a device's own changes; later changes by others stay.
 struct UndoTests {
   /// Two devices that know the same three messages.
   private func pair() throws -> (TestDevice, TestDevice) {
@@ -22,7 +22,7 @@ struct UndoTests {
     #expect(one.workspace.image() == two.workspace.image())
   }
 
-  @Test func nothingToUndoIsSaid() throws {
+  @Test func nothingToUndoIsReported() throws {
     var device = TestDevice(1)
     #expect(throws: QueueError.nothingToUndo) { try device.perform(.undo) }
     #expect(throws: QueueError.nothingToRedo) { try device.perform(.redo) }
@@ -48,7 +48,7 @@ struct UndoTests {
   }
 
   /// Two devices made a message with the same id, in different sessions: it does not belong to one
-  /// of them alone.
+  /// of only one of them.
   @Test func aMessageThatTwoMadeIsNotTakenBackByOne() throws {
     var one = TestDevice(1)
     var two = TestDevice(2, now: one.now + 10)
@@ -79,7 +79,7 @@ struct UndoTests {
     #expect(try !device.workspace.messageQueue(.named("s")).paused)
   }
 
-  @Test func whatSomebodyWroteLaterStays() throws {
+  @Test func laterTextsStay() throws {
     var (one, two) = try pair()
     try one.perform(.setPriority(.numbered(3), .urgent))
     try one.perform(.renameSession(.named("s"), name: "mine"))
@@ -253,7 +253,7 @@ struct UndoTextTests {
     try device.workspace.message(.numbered(1)).content
   }
 
-  @Test func whatIsLeftOfAnInsertionIsDeleted() throws {
+  @Test func remainsOfAnInsertionAreDeleted() throws {
     var (one, two) = try pair("fix it")
     try one.perform(.insertText(.numbered(1), at: 3, text: " the big red bug in"))
     try two.merge(one.made)
@@ -285,7 +285,7 @@ struct UndoTextTests {
     #expect(try text(one) == "Please keep -XY- here")
   }
 
-  @Test func whatAnUndoBroughtBackBelongsToItsFirstAuthor() throws {
+  @Test func aMessageRestoredByUndoBelongsToItsFirstAuthor() throws {
     var (device, _) = try pair("x")
     try device.perform(.insertText(.numbered(1), at: 1, text: "abc"))
     device.now += 5_000
@@ -350,7 +350,7 @@ struct UndoTextTests {
 
   /// A change that no user requested counts as another's: it stays when an earlier own change is
   /// undone, and does not clear what can be redone.
-  @Test func whatIsNotRecordedCountsAsSomebodyElses() throws {
+  @Test func unrecordedChangesCountAsAnotherUsers() throws {
     var (one, _) = try pair("abc")
     let session = try #require(one.workspace.sessions().first?.id)
     try one.perform(.pause(session, reason: nil))

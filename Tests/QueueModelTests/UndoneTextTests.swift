@@ -73,7 +73,7 @@ struct UndoneTextTests {
     ["alpha beta", "gamma delta", "one two"],
     ["fix the test now", "fix the bug now", "fix the docs now"],
   ])
-  func whatSomebodySavedOverIsNotUndone(_ texts: [String]) throws {
+  func textsReplacedByAnotherSaveAreNotUndone(_ texts: [String]) throws {
     var devices = try Devices(2, texts[0])
     try devices.edit(0, texts[1])
     try devices.meet()
@@ -91,7 +91,7 @@ struct UndoneTextTests {
     #expect(try devices.content() == texts[0])
   }
 
-  @Test func whatSomebodySavedOverIsNotDoneAgain() throws {
+  @Test func textsReplacedByAnotherSaveAreNotRedone() throws {
     var devices = try Devices(2, "alpha beta")
     try devices.edit(0, "gamma delta")
     try devices.all[0].perform(.undo)
@@ -104,7 +104,7 @@ struct UndoneTextTests {
 
   /// The user whose text was not chosen, whichever text was chosen.
   @Test(arguments: ["bump to 1.3", "merged"])
-  func whatSomebodyChoseOverIsNotUndone(choice: String) throws {
+  func textsReplacedByAnothersChoiceAreNotUndone(choice: String) throws {
     var devices = try Devices(2, "bump to 1.2")
     try devices.edit(0, "bump to 1.3")
     try devices.edit(1, "bump to 2.0")
@@ -165,7 +165,8 @@ struct UndoneTextTests {
     #expect(try devices.content() == "delta")
   }
 
-  /// An older own change is refused, too, by its number, and one before a skipped change.
+  /// An older change of one's own is refused as well, by its number, and so is one before a skipped
+  /// change.
   @Test(arguments: [false, true])
   func anOlderTextOfOnesOwnIsOvertaken(isSkipped: Bool) throws {
     var devices = try Devices(1, "alpha beta")
@@ -200,7 +201,7 @@ struct UndoneTextTests {
   // MARK: - Undone by all
 
   @Test(arguments: [2, 3])
-  func oneTextOfAllIsNobodysToTakeBack(count: Int) throws {
+  func aTextThatAllSavedCannotBeUndone(count: Int) throws {
     var devices = try Devices(count, "alpha beta")
     for index in 0..<count { try devices.edit(index, "gamma delta") }
     try devices.meet()
@@ -230,7 +231,7 @@ struct UndoneTextTests {
     #expect(try !devices.all[0].workspace.message(Self.id).isMerged)
   }
 
-  @Test func ofThreeTextsTheOthersWaitForAChoice() throws {
+  @Test func theOthersOfThreeTextsWaitForAChoice() throws {
     var devices = try Devices(3, "alpha beta")
     for (index, text) in ["gamma delta", "one two", "red green"].enumerated() {
       try devices.edit(index, text)
@@ -273,7 +274,7 @@ struct UndoneTextTests {
 
   /// The name of a message that ran is the text that its agent got.
   @Test(arguments: [RunPhase.running, .succeeded, .failed])
-  func whatRanIsCalledByTheTextOfTheAttempt(phase: RunPhase) throws {
+  func aMessageThatRanIsNamedByTheTextOfItsAttempt(phase: RunPhase) throws {
     var devices = try Devices(2, "orig two")
     func report(_ phase: RunPhase) throws {
       let now = devices.all[1].now

@@ -45,7 +45,7 @@ import Testing
   }
 
   /// A user who cancelled a message without knowing of its start has not stopped an agent.
-  @Test func aCancelThatMeetsAStartIsNoStop() throws {
+  @Test func aCancelThatMeetsAStartIsNotAStop() throws {
     var host = TestDevice(1)
     try host.perform(.send("Deploy", as: 1, in: "s"))
     var other = TestDevice(2, now: host.now)

@@ -109,7 +109,7 @@ struct WordMergeTests {
   ]
 
   @Test(arguments: pairs, [(1, 2), (2, 1)] as [(UInt64, UInt64)])
-  func bothReplacementsStandWhole(_ pair: Pair, _ replicas: (UInt64, UInt64)) throws {
+  func bothReplacementsStayWhole(_ pair: Pair, _ replicas: (UInt64, UInt64)) throws {
     let text = try merged(pair.base, pair.first, pair.second, replicas: replicas)
     #expect(pair.merged.contains(text), "\(text)")
   }

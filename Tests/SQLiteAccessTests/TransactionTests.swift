@@ -16,7 +16,7 @@ import Testing
     try queue.read { try Int.fetchAll($0, sql: "SELECT number FROM numbers ORDER BY 1") }
   }
 
-  @Test func whatReturnsIsStored() throws {
+  @Test func returningTransactionsAreStored() throws {
     let queue = try queue()
     for number in 1...3 {
       let count = try queue.transaction { database in
@@ -28,7 +28,7 @@ import Testing
     #expect(try numbers(queue) == [1, 2, 3])
   }
 
-  @Test func whatThrowsLeavesNothing() throws {
+  @Test func failedTransactionsLeaveNothing() throws {
     let queue = try queue()
     #expect(throws: Refused.self) {
       try queue.transaction { database in
@@ -59,7 +59,7 @@ import Testing
 
   /// A body that continues after its transaction has ended did not store everything, and gets an
   /// error.
-  @Test func anEndedTransactionIsNoSuccess() throws {
+  @Test func anEndedTransactionIsNotASuccess() throws {
     let queue = try queue()
     let thrown = #expect(throws: DatabaseError.self) {
       try queue.transaction { database in

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Tests Cospool with the real Claude Code and the real Codex, and a model that answers from a script; see
-# agents_check.py. Needs python3 with venv and git. Packages from PyPI contain the programs (700 MB); after that,
-# nothing leaves this machine. ONLY="name …" runs the checks whose names begin so. With OPTIONAL=1, a machine that
-# cannot get the programs prints that, and nothing fails.
+# agents_check.py. For the Agent Client Protocol, it runs agents and an editor on PyPI's library; CUTS=every kills an
+# agent, and a daemon, after each byte of an exchange. Needs python3 with venv and git. Packages from PyPI contain the
+# programs (700 MB); after that, nothing leaves this machine. ONLY="name …" runs the checks whose names begin so. With
+# OPTIONAL=1, a machine that cannot get the programs prints that, and nothing fails.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

@@ -1,4 +1,4 @@
-"""Checks Cospool with the real Claude Code and the real Codex.
+"""Checks Cospool with the real Claude Code, the real Codex, and agents of the Agent Client Protocol.
 
 Usage: agents_check.py BINARIES CLAUDE CODEX [NAME…]; BINARIES is the folder of cospool and cospoold.
 Each check has a machine of its own (agents_fixture.py) and a model that does what the prompt says
@@ -16,6 +16,7 @@ import subprocess
 import sys
 import time
 
+import agents_acp_editor
 from agents_fixture import Failed, Fixture, SECONDS, Skipped, expect
 
 REMARK = "Use the test database, please: it's \"safer\"."
@@ -599,6 +600,11 @@ def codex_is_stopped(fixture):
     fixture.run("queue", "stop", "-s", "parser")
     fixture.is_now(message, "cancelled")
     fixture.eventually("its process was to end", lambda: not fixture.agents())
+
+
+# The Agent Client Protocol
+
+CHECKS.update(agents_acp_editor.CHECKS)
 
 
 def tried(name, programs):

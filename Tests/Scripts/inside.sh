@@ -140,7 +140,7 @@ packages() {
   mkdir -p /etc/systemd/system/timers.target.wants
   ln -s /usr/lib/systemd/system/cospool-backup.timer /etc/systemd/system/timers.target.wants/
   dpkg -P cospool-server cospool
-  [ -d /var/lib/cospool-backup/files ] || fail "the backups are gone"
+  ls /var/lib/cospool-backup/*/manifest.json >/dev/null || fail "the backups are gone"
   rm -r /var/lib/cospool-backup
   for left in /var/lib/cospool-server /etc/default/cospool-server; do
     [ ! -e "$left" ] || fail "$left stayed"

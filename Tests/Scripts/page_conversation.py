@@ -563,9 +563,9 @@ def check_previews(browser, fixture, figures):
     picture(page, "previews")
     page.get_by_role("button", name="Queue", exact=True).click()
     shown(page.locator("#toast")).to_contain_text("Add a few words")
-    page.get_by_role("button", name="Take shot.png away").click()
+    page.get_by_role("button", name="Remove shot.png").click()
     shown(page.locator("queue-composer img")).to_have_count(0)
-    page.get_by_role("button", name="Take broken.png away").click()
+    page.get_by_role("button", name="Remove broken.png").click()
 
 
 def check_keyboard_on_a_phone(browser, fixture, figures):
@@ -626,7 +626,7 @@ def check_panel(browser, fixture, figures):
     field.press("Escape")
     shown(wide.get_by_role("dialog")).to_have_count(0)
     shown(wide.locator("queue-row").get_by_role("button", name="Edit")).to_be_focused()
-    wide.get_by_role("button", name="Go on editing").click()
+    wide.get_by_role("button", name="Continue editing").click()
     shown(field).to_have_value("first " + text + " and more")
     # The view leaves none, either.
     go(wide, "#/needs")

@@ -97,7 +97,7 @@ def check_press_on_what_moved(browser, fixture, figures):
       two.settlesUntil += 20_000
       return [box.x + box.width / 2, box.y + box.height / 2] }""")
     page.touchscreen.tap(*place)
-    shown(page.locator("#toast")).to_contain_text("That moved a moment ago")
+    shown(page.locator("#toast")).to_contain_text("That has just moved")
     expect("ending" not in second, f"it decided: {second}")
     page.evaluate("window.two.settlesUntil -= 20_000")
     allow.tap()
@@ -128,7 +128,7 @@ def check_rows_that_move(browser, fixture, figures):
         queue = fixture.desk.contents("rows")
         at = middle(page.get_by_role("button", name=button)) if button == "Cancel" else place
         page.mouse.click(*at)
-        shown(page.locator("#toast")).to_contain_text("That moved a moment ago")
+        shown(page.locator("#toast")).to_contain_text("That has just moved")
         expect(fixture.desk.contents("rows") == queue, f"something was done: {fixture.desk.contents('rows')}")
         page.evaluate("for (const each of document.querySelectorAll('queue-row')) each.settlesUntil -= 20_000")
     page.wait_for_timeout(600)
@@ -342,7 +342,7 @@ def check_revoke_asks(browser, fixture, figures):
     go(page, "#/devices")
     page.locator("li", has_text="(this one)").get_by_role("button", name="Revoke").click()
     dialog = page.get_by_role("dialog")
-    shown(dialog).to_contain_text("This signs you out here immediately")
+    shown(dialog).to_contain_text("This immediately signs you out here")
     picture(page, "revoke")
     dialog.get_by_role("button", name="Cancel").click()
     shown(page.locator("li", has_text="(this one)")).to_be_visible()

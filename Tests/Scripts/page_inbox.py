@@ -381,7 +381,7 @@ def check_keys_of_the_inbox(browser, fixture, figures):
     page.locator("main h1").click()
     page.keyboard.press("?")
     help = page.get_by_role("dialog", name="Keyboard")
-    shown(help).to_contain_text("of a request, s is Snooze")
+    shown(help).to_contain_text("on a request, s is Snooze")
     picture(page, "keys")
     # What is open in front has its own keys.
     page.keyboard.press("s")

@@ -203,7 +203,7 @@ def check_asked_elsewhere(browser, fixture, figures):
     laptop.api("PUT", "sessions/own-prompt/task/prompt", {"kind": "approval", "toolName": "Bash", "summary": "make clean"})
     for words in ("May given-there run on laptop?", "make clean"):
         card = page.locator("request-card", has_text=words)
-        shown(card).to_contain_text("It is asked on laptop: answer it there.")
+        shown(card).to_contain_text("It is open on laptop: answer it there.")
         shown(card.locator("[data-verdict]:visible, textarea:visible")).to_have_count(0)
         card.get_by_role("button", name="Snooze for 15 min").focus()
         page.keyboard.press("a")
@@ -436,6 +436,6 @@ def check_cancel_against_start(browser, fixture, figures):
     line.get_by_role("button", name="More").click()
     # It is stopped from here, too.
     line.get_by_role("button", name="Stop the agent").click()
-    shown(page.locator("#live")).to_contain_text("Stopping on laptop")
+    shown(page.locator("#live")).to_contain_text("Stopping “started elsewhere” on laptop")
     shown(page.locator("queue-row.running")).to_have_count(0)
     laptop.api("PUT", "settings/agent", {"value": "none"})

@@ -115,7 +115,7 @@ def saved_apart(device, session, before, texts):
 
 
 def check_versions(browser, fixture, figures):
-    """A merged text is shown with the texts that were saved apart, and waits until one is taken."""
+    """A merged text is shown with the texts that were saved independently, and waits until one is taken."""
     texts = ["Use SQLite for the store", "Use MySQL for the store"]
     saved_apart(fixture.desk, "versions", "Use a file for the store", texts)
     page = browser.page()
@@ -340,7 +340,7 @@ def check_upload(browser, fixture, figures):
     with page.expect_download() as download:
         row(page, "Read the file").get_by_role("button", name="note.txt (600 kB)").click()
     expect(pathlib.Path(download.value.path()).read_bytes() == b"hello " * 100_000, "other bytes came back")
-    row(page, "Read the file").get_by_role("button", name="Take note.txt away").click()
+    row(page, "Read the file").get_by_role("button", name="Remove note.txt").click()
     until(lambda: not fixture.desk.queue("files")[0].get("attachments"), "it was taken away")
     # Its answer replaces the text before it.
     shown(page.locator("#toast")).to_contain_text("note.txt was taken away")
@@ -559,7 +559,7 @@ def check_paste_and_drop(browser, fixture, figures):
     for at, name in ((field, "dropped.png"), (page.locator("main h1"), "beside.png")):
         expect(at.evaluate(drop, name) == [True, True], "the browser opens the file")
         shown(page.get_by_text(f"{name} (")).to_be_visible()
-    page.get_by_role("button", name="Take beside.png away").click()
+    page.get_by_role("button", name="Remove beside.png").click()
     shown(page.get_by_text("beside.png")).to_have_count(0)
     shown(field).to_be_focused()
     page.get_by_role("button", name="Queue", exact=True).click()
@@ -654,7 +654,7 @@ def check_focus_stays(browser, fixture, figures):
     fixture.desk.api("PUT", f"messages/{message}/priority", {"priority": "urgent"})
     shown(line.locator(".meta")).to_contain_text("urgent")
     shown(file).to_be_focused()
-    line.get_by_role("button", name="Take one.txt away").focus()
+    line.get_by_role("button", name="Remove one.txt").focus()
     page.keyboard.press("Enter")
     shown(line.get_by_role("button", name="one.txt")).to_have_count(0)
     shown(line.get_by_role("button", name="More")).to_be_focused()

@@ -8,7 +8,7 @@ import Testing
 /// replica.
 struct HostileRunsTests {
   @Test(arguments: TestSeeds.list(standard: 300, from: 7_000))
-  func whatIsTakenIsTheOrderOfTheTree(seed: UInt64) throws {
+  func acceptedInsertionsFollowTheOrderOfTheTree(seed: UInt64) throws {
     var generator = SeededGenerator(seed: seed)
     let runs = HostileRunsTests.damaged(try HostileRunsTests.runs(&generator), &generator)
     guard var sequence = try? RunSequence(runs: runs) else { return }

@@ -48,7 +48,7 @@ struct HybridClockTests {
     #expect(Stamp(milliseconds: Stamp.millisecondsMax + 1).milliseconds == Stamp.millisecondsMax)
   }
 
-  @Test func atTheEndOfTimeTheClockStandsInsteadOfWrapping() {
+  @Test func atTheEndOfTimeTheClockStopsInsteadOfWrapping() {
     var clock = HybridClock(latest: Stamp(rawValue: .max - 1))
     #expect(clock.tick(milliseconds: noon).rawValue == .max)
     #expect(clock.tick(milliseconds: noon).rawValue == .max)

@@ -146,7 +146,7 @@ struct NonInterleavingTests {
 
   /// The difference between Fugue and FugueMax: of two units with one left origin, the one whose
   /// right origin is later is first. So text that was typed in front of the other stays beside it.
-  @Test func theLaterRightOriginStandsFirst() throws {
+  @Test func theLaterRightOriginIsFirst() throws {
     var base = SequenceAuthor(50)
     let list = try base.insert(at: 0)
     // Right children of the same unit, by two authors.

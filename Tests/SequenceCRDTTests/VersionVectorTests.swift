@@ -14,7 +14,7 @@ struct VersionVectorTests {
     #expect(!vector.contains(OperationID(replica: second, seq: 1)))
   }
 
-  @Test func zerosAreNoEntries() {
+  @Test func zerosAreNotEntries() {
     var vector = VersionVector([first: 0, second: 2])
     #expect(vector.count == 1)
     #expect(vector == VersionVector([second: 2]))

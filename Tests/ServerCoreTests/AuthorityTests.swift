@@ -67,7 +67,7 @@ import WireProtocol
   }
 
   /// One register must not use up the tokens of all sessions.
-  @Test func aTokenThatNobodyGrantedIsMovedDown() throws {
+  @Test func aTokenThatWasNotGrantedIsMovedDown() throws {
     var scene = ServerScene()
     var (host, connection) = try host(&scene)
     var reader = scene.device(2)
@@ -144,7 +144,7 @@ import WireProtocol
   }
 
   /// A state that is joined after a failed transaction must not hide the failure.
-  @Test func whatCouldNotBeStoredIsNotGrantedThoughAStateIsJoinedBehindIt() throws {
+  @Test func anUnstoredGrantIsNotSentThoughAStateIsJoinedAfterIt() throws {
     var world = try DivergedWorld()
     var scene = world.scene
     let host = try scene.join(&world.other)
@@ -176,7 +176,7 @@ import WireProtocol
     #expect(try scene.tables.dispatches[message]?.request == 3)
   }
 
-  @Test func whatWasSentBeforeTheRequestCounts() throws {
+  @Test func batchesSentBeforeTheRequestCount() throws {
     var scene = ServerScene()
     var (host, connection) = try host(&scene)
     let token = try lease(&scene, on: connection)
@@ -332,7 +332,7 @@ import WireProtocol
       ])
   }
 
-  @Test func whatTheStoreDidNotTakeIsNotGranted() throws {
+  @Test func unstoredAttemptsAreNotGranted() throws {
     var scene = ServerScene()
     var (host, next, other, sender) = try idle(&scene)
     scene.storage.withState { $0.writeFault = StorageFault(code: .full, message: "disk full") }
@@ -347,7 +347,7 @@ import WireProtocol
   }
 
   @Test(arguments: ["withdrawn", "released", "disconnected"])
-  func whatStandsNoMoreIsNotAnswered(how: String) throws {
+  func removedQuestionsAreNotAnswered(how: String) throws {
     var scene = ServerScene()
     var (host, next, other, sender) = try idle(&scene)
     guard case .next(_, let token) = next else { return }

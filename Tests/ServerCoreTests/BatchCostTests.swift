@@ -5,7 +5,7 @@ import SyncTestSupport
 import Testing
 import WireProtocol
 
-/// Operations that would make every later change of an element expensive are refused.
+/// Operations that would make every later change to an element expensive are refused.
 @Suite struct BatchCostTests {
   private let most = WireLimits.elementTagsMax
 
@@ -110,7 +110,7 @@ import WireProtocol
   /// One workspace always has more waiting batches than a transaction takes; they are accepted, or
   /// refused after they were examined.
   @Test(arguments: [true, false])
-  func aWorkspaceThatAlwaysHasMoreHoldsNobodyUp(isTaken: Bool) throws {
+  func aBusyWorkspaceDelaysNoOther(isTaken: Bool) throws {
     var scene = ServerScene {
       $0.commits.batchesMax = 4
       $0.commits.operationsMax = 100
@@ -147,7 +147,7 @@ import WireProtocol
 
   /// An expensive batch comes after those that another workspace sent meanwhile, not before: those
   /// wait only for the batch that is being examined.
-  @Test func whoHadLessWorkDoneIsNext() throws {
+  @Test func theLeastServedIsNext() throws {
     var scene = ServerScene { $0.commits.operationsMax = 30 }
     var (device, other) = (scene.device(1), scene.device(2, workspace: ServerScene.otherWorkspace))
     let connection = try scene.join(&device)
@@ -183,7 +183,7 @@ import WireProtocol
     #expect(try !scene.tables.snapshots.isEmpty)
   }
 
-  @Test func whoMayTakeNothingGetsNoSnapshotOfNothing() throws {
+  @Test func aWorkspaceWithoutQuotaGetsNoEmptySnapshot() throws {
     var scene = ServerScene { $0.quota.bytesMax = 0 }
     var device = scene.device(1)
     _ = try scene.join(&device)
@@ -192,7 +192,7 @@ import WireProtocol
   }
 
   @Test(arguments: [true, false])
-  func whatAWorkspaceMayTakeHasAnEndAndOthersGoOn(inBytes: Bool) throws {
+  func aWorkspaceOverItsQuotaStopsNoOther(inBytes: Bool) throws {
     var scene = ServerScene {
       if inBytes { $0.quota.bytesMax = 2_000 } else { $0.quota.unitsMax = 2_000 }
     }

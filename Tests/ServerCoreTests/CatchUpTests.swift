@@ -123,7 +123,7 @@ import WireProtocol
     author.outgoing = []
   }
 
-  @Test func whoAsksForTheStateAgainAndAgainIsSlowedDown() throws {
+  @Test func repeatedRequestsForTheStateAreSlowedDown() throws {
     var (scene, _, _) = try scene(messages: 5) {
       $0.log.catchUpEntriesMax = 1
       $0.devices.catchUps.burst = 3
@@ -143,7 +143,7 @@ import WireProtocol
     #expect(!scene.take(again).snapshots.isEmpty)
   }
 
-  @Test func whoGreetsWithNothingAgainAndAgainIsSlowedDown() throws {
+  @Test func repeatedEmptyGreetingsAreSlowedDown() throws {
     var (scene, author, _) = try scene(messages: 20) {
       // Reading 20 entries takes more work than may be merged: each `hello` costs two turns.
       $0.log.catchUpWorkMax = 10_000
@@ -175,7 +175,7 @@ import WireProtocol
     author.outgoing = []
   }
 
-  @Test func whoComesBackOftenWithLittleBehindIsNeverHeldUp() throws {
+  @Test func frequentlyReturningDevicesAreNotDelayed() throws {
     var (scene, _, _) = try scene(messages: 5)
     let reader = scene.device(2)
     for _ in 0..<500 {
@@ -189,7 +189,7 @@ import WireProtocol
     }
   }
 
-  @Test func whoLeavesBeforeTheAnswerHasNoMoreWaitingThanItsShare() throws {
+  @Test func aLeavingClientHasOnlyItsShareWaiting() throws {
     var (scene, _, _) = try scene(messages: 5) { $0.devices.catchUps.burst = 3 }
     let reader = scene.device(2)
     scene.holdsTasks = true
@@ -208,7 +208,7 @@ import WireProtocol
   }
 
   /// A device cannot spend its share again each time that its workspace leaves memory.
-  @Test func aShareThatWasSpentIsKeptWhileNobodyIsThere() throws {
+  @Test func aUsedShareIsKeptWhileNoDeviceIsConnected() throws {
     var (scene, _, from) = try scene(messages: 20) {
       $0.log.catchUpWorkMax = 10_000
       $0.devices.catchUps = .init(burst: 5, seconds: 10_000)
@@ -230,7 +230,7 @@ import WireProtocol
     #expect(scene.take(scene.connect(reader)).changes.count == 20)
   }
 
-  @Test func whatWaitsForAConnectionGoesWithIt() {
+  @Test func waitingWorkOfAConnectionEndsWithIt() {
     var connections = Connections(ServerConfiguration())
     let id = ConnectionID(rawValue: 1)
     let now = ServerTime(uptimeMilliseconds: 1, wallMilliseconds: 1)
@@ -242,7 +242,7 @@ import WireProtocol
     #expect(connections[id]?.outgoing.isEmpty == true)
   }
 
-  @Test func whoTakesNothingHasOnlySoMuchWaiting() throws {
+  @Test func aSlowReaderHasABoundedQueue() throws {
     var (scene, _, _) = try scene(messages: 5) {
       $0.traffic.sendWindowBytes = 1
       $0.quota.waitingBytesMax = 1
@@ -261,7 +261,7 @@ import WireProtocol
     let frames = scene.take(third)
     #expect(frames.refusals.isEmpty)
     #expect(frames.changes.count == 1)
-    // Data that it read waits no more.
+    // Data that it has read no longer waits.
     let fourth = scene.connect(slow)
     #expect(scene.take(fourth).refusals.isEmpty)
   }
@@ -286,7 +286,7 @@ import WireProtocol
     #expect(scene.take(other).changes.count == 1)
   }
 
-  @Test func whoLacksTooManyBytesGetsTheState() throws {
+  @Test func aDeviceThatLacksTooManyBytesGetsTheState() throws {
     var (scene, author, _) = try scene(messages: 5) { $0.log.catchUpBytesMax = 100 }
     var reader = scene.device(2)
     let frames = scene.take(scene.connect(reader))

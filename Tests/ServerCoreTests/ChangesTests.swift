@@ -38,7 +38,7 @@ import WireProtocol
     #expect(scene.take(to).changes.map(\.prefix.position) == [1])
   }
 
-  @Test func nothingIsToldBeforeTheCommit() throws {
+  @Test func nothingIsReportedBeforeTheCommit() throws {
     var scene = ServerScene()
     var (author, reader) = (scene.device(1), scene.device(2))
     let (from, to) = (try scene.join(&author), try scene.join(&reader))
@@ -239,7 +239,7 @@ import WireProtocol
     #expect(scene.take(from).acks.count == 1)
   }
 
-  @Test func referenceToWhatNobodySentIsOutOfOrder() throws {
+  @Test func referenceToUnsentOperationIsOutOfOrder() throws {
     var scene = ServerScene()
     var (author, reader) = (scene.device(1), scene.device(2))
     let (from, to) = (try scene.join(&author), try scene.join(&reader))
@@ -290,7 +290,7 @@ import WireProtocol
     #expect(try scene.tables.log.count == 1)
   }
 
-  /// F2: a device that begins too many runs continues with its present one, and reads.
+  /// F2: a device that begins too many runs continues with its current one, and reads.
   @Test func deviceThatDrawsIdsTooFastIsSlowedDownAndNotLockedOut() throws {
     var scene = ServerScene {
       $0.devices.replicas.burst = 2

@@ -145,7 +145,7 @@ import WireProtocol
     #expect(fixture.pair(code, from: "198.51.100.1").refusals.map(\.code) == [.tooManyAttempts])
   }
 
-  @Test func whoLostItsAccessLetsNobodyIn() throws {
+  @Test func aRevokedDevicePairsNoOther() throws {
     var fixture = try Fixture()
     let (first, second) = (try fixture.code(), try fixture.code())
     fixture.change(fixture.host.id) { $0.record.role = .viewer }

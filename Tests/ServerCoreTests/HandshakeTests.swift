@@ -75,8 +75,8 @@ import WireProtocol
     #expect(scene.take(id).refusals.map(\.code) == [.unsupportedVersion])
   }
 
-  /// A rule of releases: one with an additional version also serves the versions of the release
-  /// before.
+  /// A rule of releases: one with an additional version also serves the versions of the previous
+  /// release.
   @Test(
     arguments: [
       (1...1, 1...1, 1), (1...1, 1...2, 1), (1...2, 1...1, 1), (1...2, 1...2, 2), (1...2, 2...3, 2),
@@ -95,7 +95,7 @@ import WireProtocol
   @Test(
     arguments: [(2...2, 1...1, "the device needs"), (1...1, 2...3, "the server needs")]
       as [(ClosedRange<UInt16>, ClosedRange<UInt16>, String)])
-  func whoIsTooOldIsTold(
+  func anOutdatedClientIsInformed(
     server: ClosedRange<UInt16>, device: ClosedRange<UInt16>, words: String
   ) throws {
     var scene = ServerScene { $0.versions = server }

@@ -14,7 +14,7 @@ import WireProtocol
   }
 
   /// The number of notifications is limited, whatever the size of a batch.
-  @Test func ofAHugeBatchTheLastIsTold() throws {
+  @Test func theLastOfAHugeBatchIsReported() throws {
     var pair = try NotifiedPair()
     try pair.report(NotifiedPair.working)
     for number in 0..<500 {
@@ -74,7 +74,7 @@ import WireProtocol
 
   /// The displayed status of an ended task must not stay, even if the batch writes much about other
   /// sessions after it.
-  @Test func whatIsShownOfAllTasksOfAHugeBatchIsSo() throws {
+  @Test func tasksShownAfterAHugeBatchAreCurrent() throws {
     var pair = try NotifiedPair()
     try pair.addTarget()
     func report(_ session: SessionID, _ status: TaskStatus) -> Command {

@@ -18,7 +18,7 @@ import WireProtocol
     try scene.tables.log.map { entry in if case .state = entry.content { true } else { false } }
   }
 
-  @Test func whatTheServerLostIsAnEntryOfItsLogAgain() throws {
+  @Test func operationsThatTheServerLostAreAnEntryAgain() throws {
     var world = try DivergedWorld()
     let id = world.scene.connect(world.author)
     let frames = world.scene.take(id)
@@ -42,7 +42,7 @@ import WireProtocol
     #expect(try world.other.texts() == DivergedWorld.lost.union(["goes on"]))
   }
 
-  @Test func whatOthersSentInTheMeantimeIsKept() throws {
+  @Test func operationsSentInTheMeantimeAreKept() throws {
     var world = try DivergedWorld()
     let member = try world.scene.join(&world.other)
     try world.other.write("meanwhile")
@@ -87,7 +87,7 @@ import WireProtocol
     #expect(try kinds(world.scene) == [false])
   }
 
-  @Test func anOfferMayBeginAnew() throws {
+  @Test func anOfferMayBeginAgain() throws {
     var world = try DivergedWorld()
     let id = world.scene.connect(world.author)
     let frames = world.author.offer(parts: 3)
@@ -117,7 +117,7 @@ import WireProtocol
 
   /// Each state fits alone; the two together exceed the limit of the workspace.
   @Test(arguments: [true, false])
-  func whatTheQuotaForbidsIsNotJoined(inBytes: Bool) throws {
+  func statesBeyondTheQuotaAreNotJoined(inBytes: Bool) throws {
     var world = try DivergedWorld()
     let state = world.author.workspace
     let units = state.vector.sorted.reduce(0) { $0 + UInt64($1.seq) }
@@ -139,7 +139,7 @@ import WireProtocol
 
   /// Each joined state is an entry as large as all before, so it counts for the day, too. The last
   /// one is accepted whole.
-  @Test func aSpentDayTakesNoMoreStates() throws {
+  @Test func aUsedDailyQuotaAcceptsNoMoreStates() throws {
     var world = try DivergedWorld()
     let size = PackedSnapshot.pack(world.author.workspace.image()).count
     world = try DivergedWorld { $0.quota.dailyBytesMax = 2 * size }
@@ -216,7 +216,7 @@ import WireProtocol
   }
 
   @Test(arguments: [[], [1, 2, 3], [UInt8](repeating: 0, count: 40)])
-  func whatIsNoStateIsRefusedForAWhile(bytes: [UInt8]) throws {
+  func invalidStatesAreRefusedForAWhile(bytes: [UInt8]) throws {
     var world = try DivergedWorld()
     let id = world.scene.connect(world.author)
     _ = world.scene.take(id)
@@ -247,7 +247,7 @@ import WireProtocol
   }
 
   /// The server does not know the device's prefix, so the device cannot know.
-  @Test func whatTheLogHoldsAlreadyIsNoEntry() throws {
+  @Test func knownStatesMakeNoEntry() throws {
     var world = try DivergedWorld()
     world.other.prefix = LogPrefix(position: 7, chain: 7)
     let id = world.scene.connect(world.other)
@@ -260,7 +260,7 @@ import WireProtocol
     #expect(!isJoined)
   }
 
-  /// F1: a later offer replaced the one before.
+  /// F1: a later offer replaced the earlier one.
   @Test func severalOffersAtOnceAreAllJoinedAndAnswered() throws {
     var world = try DivergedWorld()
     var devices = [world.author, try world.device(3), try world.device(4)]
@@ -316,7 +316,7 @@ import WireProtocol
     #expect(try kinds(world.scene) == [false, true])
   }
 
-  @Test func anOfferOfAConnectionThatIsGoneIsJoinedAllTheSame() throws {
+  @Test func anOfferOfAClosedConnectionIsStillJoined() throws {
     var world = try DivergedWorld()
     let id = world.scene.connect(world.author)
     world.scene.holdsTasks = true
@@ -456,7 +456,7 @@ import WireProtocol
     #expect(try kinds(world.scene) == [false, true])
   }
 
-  @Test func whoConnectsMeanwhileIsWelcomedBehindIt() throws {
+  @Test func aDeviceThatConnectsMeanwhileIsWelcomedAfterIt() throws {
     var world = try DivergedWorld()
     let id = world.scene.connect(world.author)
     world.scene.holdsTasks = true
@@ -476,7 +476,7 @@ import WireProtocol
     }
   }
 
-  @Test func membersConnectAnewThoughTheOutcomeCannotBeRead() throws {
+  @Test func membersReconnectThoughTheOutcomeCannotBeRead() throws {
     var world = try DivergedWorld()
     let member = try world.scene.join(&world.other)
     let id = world.scene.connect(world.author)

@@ -27,7 +27,7 @@ import WireProtocol
     #expect(statuses.isEmpty)
   }
 
-  @Test func changesWaitFifteenSecondsAndTheLatestIsTold() throws {
+  @Test func changesWaitFifteenSecondsAndTheLatestIsSent() throws {
     // N-8
     var statuses = LiveStatuses()
     _ = statuses.changed(try Self.at("a"), uptime: 0)
@@ -54,7 +54,7 @@ import WireProtocol
     #expect(statuses.timePassed(uptime: 54_000_000).map(\.event) == [.renewed])
   }
 
-  @Test func onlyThoseWhoWantItAndCanShowItAreTold() throws {
+  @Test func onlyInterestedDevicesThatCanShowItGetIt() throws {
     var pair = try NotifiedPair()
     try pair.report(.processing(operation: "a"))
     #expect(pair.scene.liveOrders.isEmpty, "no device has a target")
@@ -104,7 +104,7 @@ import WireProtocol
   }
 
   /// The store may be older than the displayed statuses: from a backup, or of another version.
-  @Test func whatHasEndedMeanwhileIsEnded() throws {
+  @Test func statusesEndedMeanwhileAreEnded() throws {
     var pair = try NotifiedPair()
     try pair.addTarget()
     try pair.report(.processing(operation: "a"), .completed(.cancelled))
@@ -125,7 +125,7 @@ import WireProtocol
   }
 
   /// A server died before all devices were notified.
-  @Test func anEndThatIsStoredIsToldAgainWithItsTime() throws {
+  @Test func aStoredEndIsReportedAgainWithItsTime() throws {
     var pair = try NotifiedPair()
     try pair.addTarget()
     try pair.report(.processing(operation: "a"), .completed(.cancelled))
@@ -153,7 +153,7 @@ import WireProtocol
     #expect(pair.scene.liveOrders.map(\.event) == [.started, .renewed])
   }
 
-  @Test func whatCannotBeStoredIsNotBegun() throws {
+  @Test func anUnstoredStatusIsNotBegun() throws {
     var pair = try NotifiedPair()
     try pair.addTarget()
     pair.scene.holdsTasks = true
@@ -181,7 +181,7 @@ import WireProtocol
     }
   }
 
-  @Test func whatIsNotDurableIsNotShown() throws {
+  @Test func onlyDurableStatusesAreShown() throws {
     var pair = try NotifiedPair()
     try pair.addTarget()
     pair.scene.holdsTasks = true

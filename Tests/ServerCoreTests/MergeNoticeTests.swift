@@ -71,7 +71,7 @@ import WireProtocol
     }
   }
 
-  @Test func bothDevicesAreToldOnceByOneName() throws {
+  @Test func bothDevicesAreNotifiedOnceByOneName() throws {
     var scene = try Scene()
     try scene.merge()
     #expect(scene.received[0].map(\.category) == [.messageMerged])
@@ -83,7 +83,7 @@ import WireProtocol
     #expect(notice.milliseconds == NotifiedPair.wall)
   }
 
-  @Test func oneSaveIsNoNews() throws {
+  @Test func oneSaveSendsNoNotification() throws {
     var scene = try Scene()
     try scene.edit("build 1.3", on: 0)
     scene.send(from: 0)
@@ -96,7 +96,7 @@ import WireProtocol
 
   /// One text that both saved does not wait; a merged one that may run unchecked does not wait,
   /// either.
-  @Test func whatDoesNotWaitIsNoNews() throws {
+  @Test func aMessageThatDoesNotWaitIsNotReported() throws {
     var scene = try Scene()
     try scene.merge("build", "build")
     #expect(scene.received == [[], []])
@@ -116,7 +116,7 @@ import WireProtocol
 
   /// A message that was cancelled, with its session or alone, waits again when it is restored.
   @Test(arguments: [Command.cancel([id]), .deleteSession(.named("main"))])
-  func whatWaitsAgainIsNewsAgain(_ end: Command) throws {
+  func aMessageThatWaitsAgainIsReportedAgain(_ end: Command) throws {
     var scene = try Scene()
     try scene.merge()
     let first = scene.received[1].map(\.name)
@@ -200,7 +200,7 @@ import WireProtocol
 
   /// A third text is not another merge; a choice that leaves it makes a notification that replaces
   /// the first.
-  @Test func aChoiceThatLeavesAVersionIsToldInItsPlace() throws {
+  @Test func aChoiceThatLeavesAVersionIsReportedInItsPlace() throws {
     var scene = try Scene()
     var other = scene.pair.scene.device(3)
     let connection = try scene.pair.scene.join(&other)

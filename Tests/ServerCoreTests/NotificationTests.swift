@@ -69,7 +69,7 @@ import WireProtocol
   }
 
   /// Another host's write replaced it, and the host writes again that it awaits both.
-  @Test func allRequestsThatOneWriteBringsAreTold() throws {
+  @Test func allRequestsOfOneWriteAreReported() throws {
     var pair = try NotifiedPair()
     try pair.report(NotifiedPair.working)
     try pair.perform([awaiting([1, 2])])
@@ -84,7 +84,7 @@ import WireProtocol
     #expect(try pair.phoneReturns().map(\.request) == [both[1]])
   }
 
-  @Test func eachRequestOfATaskIsToldOnce() throws {
+  @Test func eachRequestOfATaskIsReportedOnce() throws {
     var pair = try NotifiedPair()
     try pair.report(NotifiedPair.working)
     try pair.perform([awaiting([1]), awaiting([1, 2])])
@@ -131,7 +131,7 @@ import WireProtocol
 
   /// A request at the agent's own prompt is notified and retracted, even though it cannot be
   /// answered elsewhere.
-  @Test func requestAtTheAgentsOwnPromptIsToldAndTakenBack() throws {
+  @Test func requestAtTheAgentsOwnPromptIsReportedAndWithdrawn() throws {
     var pair = try NotifiedPair()
     try pair.addTarget()
     pair.phoneLeaves()
@@ -148,7 +148,7 @@ import WireProtocol
     #expect(other.notification.uselessAt == NotifiedPair.wall + 1)
   }
 
-  @Test func requestThatTheBatchItselfSettlesIsNotTold() throws {
+  @Test func requestThatTheBatchItselfSettlesIsNotReported() throws {
     var pair = try NotifiedPair()
     try pair.report(
       NotifiedPair.working, NotifiedPair.approval(1), NotifiedPair.working,
@@ -156,7 +156,7 @@ import WireProtocol
     #expect(pair.received().map(\.category) == [.taskComplete, .approvalRequest])
   }
 
-  @Test func whatIsOlderThanSevenDaysIsNotTold() throws {
+  @Test func eventsOlderThanSevenDaysAreNotReported() throws {
     let week: Int64 = 7 * 86_400_000
     var pair = try NotifiedPair()
     try pair.report(NotifiedPair.working, NotifiedPair.approval(1), at: NotifiedPair.wall - week)
@@ -166,7 +166,7 @@ import WireProtocol
     #expect(pair.received().count == 1)
   }
 
-  @Test func writeBelowTheFenceIsNotTold() throws {
+  @Test func writeBelowTheFenceIsNotReported() throws {
     var pair = try NotifiedPair()
     try pair.report(NotifiedPair.working, NotifiedPair.approval(1))
     #expect(pair.received().count == 1)
@@ -194,7 +194,7 @@ import WireProtocol
 
   /// Two hosts that wrote at the same time have one fence; the greater writer wins, and its request
   /// shows.
-  @Test(arguments: [true, false]) func ofEqualFencesTheWriteThatWinsIsTold(
+  @Test(arguments: [true, false]) func theWinningWriteOfEqualFencesIsReported(
     greaterIsLast: Bool
   ) throws {
     var pair = try NotifiedPair()
@@ -224,14 +224,14 @@ import WireProtocol
       received == numbers.prefix(greaterIsLast ? 2 : 1).map { RequestID(high: 5, low: $0) })
   }
 
-  @Test func theDeviceThatDidItIsNotTold() throws {
+  @Test func theDeviceThatDidItIsNotNotified() throws {
     var pair = try NotifiedPair()
     try pair.report(NotifiedPair.working, NotifiedPair.approval(1))
     #expect(pair.scene.take(pair.hostConnection).notifications.isEmpty)
     #expect(pair.entries.map(\.device) == [pair.phone.id])
   }
 
-  @Test func categoryThatIsOffIsNotTold() throws {
+  @Test func categoryThatIsOffIsNotSent() throws {
     var pair = try NotifiedPair()
     let preferences = NotificationPreferences(off: [.threadReady, .taskComplete])
     #expect(try pair.ask(.setPreferences(preferences)) == .done)
@@ -300,7 +300,7 @@ import WireProtocol
     #expect(changes < notice)
   }
 
-  @Test func nothingIsToldBeforeItIsDurable() throws {
+  @Test func nothingIsReportedBeforeItIsDurable() throws {
     var pair = try NotifiedPair()
     pair.scene.holdsTasks = true
     try pair.report(NotifiedPair.working, NotifiedPair.approval(1))
@@ -354,7 +354,7 @@ import WireProtocol
   /// The batch that removed a request from the inboxes was lost. A device that then connects gets
   /// no notifications until the inboxes are read again, so that none is out of order or dropped
   /// unseen.
-  @Test func whoConnectsWhileInboxesAreLostIsToldEverythingInOrder() throws {
+  @Test func aDeviceThatConnectsDuringALossOfInboxesIsNotifiedInOrder() throws {
     var pair = try NotifiedPair()
     pair.phoneLeaves()
     try pair.report(NotifiedPair.working, NotifiedPair.approval(1))

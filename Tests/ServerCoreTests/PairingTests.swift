@@ -104,7 +104,7 @@ import WireProtocol
 
   /// The attempt counts, not the answer.
   @Test(arguments: [("192.0.2.1", "192.0.2.1"), ("2001:db8::1", "2001:DB8:0:0:9::7")])
-  func whoeverHangsUpBeforeTheAnswerHasGuessedAsWell(first: String, last: String) {
+  func hangingUpBeforeTheAnswerCountsAsAGuess(first: String, last: String) {
     var scene = scene(code: code)
     scene.holdsTasks = true
     for _ in 0..<5 {
@@ -119,7 +119,7 @@ import WireProtocol
     #expect(scene.take(id).refusals.map(\.code) == [.tooManyAttempts])
   }
 
-  @Test func aStoreThatFailsIsNoGuess() {
+  @Test func aFailingStoreCausesNoGuess() {
     var scene = scene(code: code)
     scene.storage.withState {
       $0.writeFault = StorageFault(code: .unavailable, message: "the disk did not answer")
@@ -131,7 +131,7 @@ import WireProtocol
     }
   }
 
-  @Test func whatIsNoCodeHarmsNone() {
+  @Test func invalidCodesUseUpNoAttempts() {
     var scene = scene(code: code) { $0.pairing.codeFailuresMax = 1 }
     for source in 0..<4 {
       let id = scene.open(source: "192.0.2.\(source)")

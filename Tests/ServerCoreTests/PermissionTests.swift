@@ -78,7 +78,7 @@ import WireProtocol
   }
 
   /// The same claim in a batch, and in the state of a device whose log the server supposedly lacks.
-  @Test func whatAnAuthorMayNotSayInABatchItMayNotSayInAState() throws {
+  @Test func anAuthorsRightsAreTheSameInBatchesAndStates() throws {
     var scene = ServerScene()
     var author = scene.device(1)
     give(.author, to: author, in: scene)
@@ -99,7 +99,7 @@ import WireProtocol
   }
 
   /// Its batch waits while its access is revoked: an unknown device is not a host.
-  @Test func whatWaitedOfADeviceThatWasRevokedIsNotWritten() throws {
+  @Test func waitingBatchesOfARevokedDeviceAreNotWritten() throws {
     var scene = ServerScene()
     var device = scene.device(1)
     give(.author, to: device, in: scene)
@@ -168,7 +168,7 @@ import WireProtocol
     #expect(try scene.tables.head.position == position + 1)
   }
 
-  @Test func whatTheOwnerSaysCountsWithinSeconds() throws {
+  @Test func changesByTheOwnerCountWithinSeconds() throws {
     var scene = ServerScene()
     var device = scene.device(1)
     let connection = try scene.join(&device)

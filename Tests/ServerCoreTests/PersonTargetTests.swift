@@ -47,7 +47,7 @@ import WireProtocol
   }
 
   /// A request that is shorter than the delay would end before the user knows of it.
-  @Test func whereNobodyLookedTheyAreToldAtOnce() throws {
+  @Test func aUserWhoLookedNowhereIsNotifiedAtOnce() throws {
     var pair = try NotifiedPair()
     try set(&pair)
     try pair.report(
@@ -60,7 +60,7 @@ import WireProtocol
     #expect(pushed(pair) == [.alert, .retract, .alert], "nor did anyone look during the delay")
   }
 
-  @Test func whoLookedIsRememberedAfterEverybodyLeft() throws {
+  @Test func theTimeOfTheLastLookIsRemembered() throws {
     var pair = try NotifiedPair()
     try set(&pair)
     #expect(
@@ -109,7 +109,7 @@ import WireProtocol
     #expect(pair.orders.count == 1, "nothing is pushed to the device that its viewer looks at")
   }
 
-  @Test func thePersonIsToldThoughAllDevicesAreConnected() throws {
+  @Test func theUserIsNotifiedThoughAllDevicesAreConnected() throws {
     var pair = try NotifiedPair()
     try set(&pair)
     try lookAndLeave(&pair)
@@ -127,7 +127,7 @@ import WireProtocol
   }
 
   /// The server does not notify the device that runs the agent, but its user.
-  @Test func whoHasOneDeviceAloneIsTold() throws {
+  @Test func aUserWithOneDeviceIsNotified() throws {
     var pair = try NotifiedPair()
     let request = InboxRequest.setTarget(
       Self.target, kind: "ntfy", address: "https://n.example/t", owner: .person)
@@ -139,7 +139,7 @@ import WireProtocol
     #expect(pair.entries.map(\.device) == [pair.phone.id], "the others have ended")
   }
 
-  @Test func whoLooksSomewhereIsNotTold() throws {
+  @Test func aUserWhoLooksAtADeviceIsNotNotified() throws {
     var pair = try NotifiedPair()
     try set(&pair)
     try look(&pair, true)
@@ -153,7 +153,7 @@ import WireProtocol
     #expect(pushed(pair) == [.alert], "the request is still open")
   }
 
-  @Test func whatAsksNothingWasSeenByWhoeverLooked() throws {
+  @Test func eventsWithoutARequestCountAsSeenByAUserWhoLooked() throws {
     var pair = try NotifiedPair()
     try set(&pair)
     try lookAndLeave(&pair)
@@ -165,7 +165,7 @@ import WireProtocol
     #expect(!pair.entries.contains { $0.device == .person })
   }
 
-  @Test func whatIsSettledMeanwhileIsNotTold() throws {
+  @Test func requestsSettledMeanwhileAreNotSent() throws {
     var pair = try NotifiedPair()
     try set(&pair)
     try lookAndLeave(&pair)
@@ -266,7 +266,7 @@ import WireProtocol
   // MARK: - Live statuses
 
   /// A user who looks at a device sees everything there that is displayed elsewhere.
-  @Test func aDeviceThatIsLookedAtIsToldOfNoLiveStatusUntilItIsNot() throws {
+  @Test func aVisibleDeviceGetsNoLiveStatus() throws {
     var pair = try NotifiedPair()
     try pair.addTarget()
     try look(&pair, true)
@@ -292,7 +292,7 @@ import WireProtocol
     #expect(pair.scene.liveOrders.count == 3)
   }
 
-  @Test func whatWasWithheldIsToldThoughTheContentLeftTheMemory() throws {
+  @Test func withheldEventsAreSentThoughTheContentLeftMemory() throws {
     var pair = try NotifiedPair { $0.times.connectedIdleMilliseconds = 1_000 }
     try pair.addTarget()
     try look(&pair, true)

@@ -61,7 +61,7 @@ import WireProtocol
     #expect(notices(scene.take(host)).isEmpty, "an answer that changes nothing is not announced")
   }
 
-  @Test func whatIsOverIsNotAwaited() throws {
+  @Test func finishedRequestsAreNotAwaited() throws {
     var (scene, _) = try scene(expires: 1_700_000_000_000 + 1_000)
     scene.pass(1_000)
     let late = scene.post(answer(.allowed), by: phone)
@@ -86,7 +86,7 @@ import WireProtocol
     #expect(scene.settled[second] == [.answeredAlready(.denied, by: "device 2")])
   }
 
-  @Test func whatCannotBeStoredIsNotTaken() throws {
+  @Test func anUnstoredAnswerIsNotAccepted() throws {
     var (scene, host) = try scene()
     scene.holdsTasks = true
     let lost = scene.post(answer(.allowed), by: phone)

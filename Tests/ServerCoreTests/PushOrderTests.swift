@@ -130,7 +130,7 @@ import WireProtocol
     #expect(pair.orders.count == 1)
   }
 
-  @Test func restartedServerPushesWhatNobodyAnswered() throws {
+  @Test func restartedServerPushesUnansweredRequests() throws {
     var pair = try NotifiedPair()
     try pair.addTarget()
     try pair.report(NotifiedPair.working, NotifiedPair.approval(1))
@@ -212,7 +212,7 @@ import WireProtocol
     try pair.addTarget(8)
   }
 
-  @Test func bytesComeBackAsTheyWere() throws {
+  @Test func bytesAreReadUnchanged() throws {
     var pair = try NotifiedPair()
     let bytes = (0..<WireLimits.echoBytesMax).map { UInt8(truncatingIfNeeded: $0) }
     #expect(try pair.ask(.echo(bytes)) == .echo(bytes))

@@ -21,7 +21,7 @@ import Testing
     return order
   }
 
-  @Test func whoHadTheLeastWorkDoneIsFirst() {
+  @Test func theLeastServedIsFirst() {
     var ready = ReadyWorkspaces()
     for number in [3, 1, 2, 3] { ready.enter(Self.id(number)) }
     #expect(round(&ready, work: [3: 10, 1: 5]) == [3, 1, 2], "in order of arrival at first")
@@ -29,7 +29,7 @@ import Testing
     #expect(round(&ready) == [2, 1, 3])
   }
 
-  @Test func whoHasMoreStandsBehindThoseOfItsPlace() throws {
+  @Test func theBusierWaitsBehindItsPeers() throws {
     var ready = ReadyWorkspaces()
     for number in 1...3 { ready.enter(Self.id(number)) }
     ready.beginRound()
@@ -47,7 +47,7 @@ import Testing
     #expect(ready.isEmpty)
   }
 
-  @Test(.timeLimit(.minutes(1))) func aRoundOfManyIsNoSquare() {
+  @Test(.timeLimit(.minutes(1))) func aRoundOfManyTakesLinearTime() {
     var ready = ReadyWorkspaces()
     for _ in 0..<3 {
       for number in 1...30_000 { ready.enter(Self.id(number)) }

@@ -12,7 +12,7 @@ struct ServerScene {
   static let otherWorkspace = WorkspaceID(high: 2, low: 2)
 
   var core: ServerCore
-  let storage = MemoryStorage()
+  private(set) var storage = MemoryStorage()
   var now = ServerTime(uptimeMilliseconds: 0, wallMilliseconds: 1_700_000_000_000)
   var generator = SeededGenerator(seed: 7)
   /// Store tasks that were requested and not done yet.
@@ -27,7 +27,7 @@ struct ServerScene {
   private(set) var reports: [ServerReport] = []
   private(set) var isStopped = false
   private(set) var pushWakes = 0
-  /// How often contents have left memory.
+  /// How many times contents have left memory.
   private(set) var releases = 0
   private(set) var liveOrders: [LiveStatusOrder] = []
   var tests: [(target: PushTargetID, connection: ConnectionID)] = []
@@ -44,6 +44,14 @@ struct ServerScene {
     core = ServerCore(configuration: configuration) { $0 + [0] }
     storage.addWorkspace(ServerScene.workspace, name: "default", firstChain: 42)
     storage.addWorkspace(ServerScene.otherWorkspace, name: "other", firstChain: 43)
+  }
+
+  /// Two nodes over one store.
+  static func nodes() -> (ServerScene, ServerScene) {
+    let first = ServerScene { $0.sharesStore = true }
+    var second = ServerScene { $0.sharesStore = true }
+    second.storage = MemoryStorage(sharing: first.storage, node: 1)
+    return (first, second)
   }
 
   // MARK: - Driving

@@ -139,7 +139,7 @@ import WireProtocol
     return (scene, author.workspace.image())
   }
 
-  @Test func theOlderSnapshotStandsInForADamagedNewerOne() throws {
+  @Test func theOlderSnapshotReplacesADamagedNewerOne() throws {
     var (scene, expected) = try stored()
     scene.storage.withState {
       $0.workspaces[ServerScene.workspace]?.snapshots[1].bytes = [1, 2, 3]
@@ -149,7 +149,7 @@ import WireProtocol
     #expect(reader.workspace.image() == expected)
   }
 
-  @Test func theWholeLogStandsInForADamagedOnlySnapshot() throws {
+  @Test func theWholeLogReplacesADamagedOnlySnapshot() throws {
     var (scene, author, id) = try scene()
     try write(12, by: &author, on: id, &scene)
     scene.drop(id)

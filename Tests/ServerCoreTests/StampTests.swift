@@ -75,7 +75,7 @@ import WireProtocol
   }
 
   /// Two batches within one millisecond of the server's clock.
-  @Test func whatComesLaterCountsLater() throws {
+  @Test func laterBatchesCountAsLater() throws {
     var scene = ServerScene()
     var (author, reader) = (scene.device(1), scene.device(2))
     let (from, to) = (try scene.join(&author), try scene.join(&reader))
@@ -91,7 +91,7 @@ import WireProtocol
   }
 
   /// A stamp just within the limit, followed by one beyond it.
-  @Test func whatIsLoweredStaysBehindWhatIsNot() throws {
+  @Test func loweredStampsStayBehindOthers() throws {
     var scene = ServerScene()
     var (author, reader) = (scene.device(1), scene.device(2))
     let (from, to) = (try scene.join(&author), try scene.join(&reader))
@@ -107,7 +107,7 @@ import WireProtocol
   }
 
   /// The server's clock is set back: the user's later write still counts as later.
-  @Test func whatIsWrittenAfterTheServersClockWasSetBackCountsLater() throws {
+  @Test func writesAfterTheServersClockWasSetBackCountAsLater() throws {
     var scene = ServerScene()
     var (author, reader) = (scene.device(1), scene.device(2))
     let (from, to) = (try scene.join(&author), try scene.join(&reader))

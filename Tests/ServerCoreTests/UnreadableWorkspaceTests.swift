@@ -40,7 +40,7 @@ import WireProtocol
     #expect(try pair.ask(.targets) == .targets([]))
   }
 
-  @Test func whatIsStillToBePushedIsLookedForOnceAMinute() {
+  @Test func pendingPushesAreCheckedOnceAMinute() {
     var scene = ServerScene()
     scene.storage.withState { $0.readFault = Self.damage }
     let isLook = { (task: StoreTask) -> Bool in

@@ -61,7 +61,7 @@ import WireProtocol
     }
   }
 
-  @Test func ofTwoAnswersAtOnceOneCountsAndEverybodyHearsOfIt() throws {
+  @Test func oneOfTwoAnswersCountsAndAllDevicesLearnOfIt() throws {
     var (scene, host, others) = try scene()
     scene.holdsTasks = true
     scene.send(.request(answer(.allowed).request(id: 1)), on: others[0])
@@ -83,7 +83,7 @@ import WireProtocol
     #expect(notices(among: first).isEmpty, "the device that answered learns it from the response")
   }
 
-  @Test func whatCannotBeStoredIsNotTakenAndNotTold() throws {
+  @Test func anUnstoredVerdictIsNeitherAcceptedNorReported() throws {
     var (scene, host, others) = try scene()
     scene.holdsTasks = true
     scene.send(.request(answer(.allowed).request(id: 1)), on: others[0])
@@ -100,7 +100,7 @@ import WireProtocol
     #expect(try responses(to: answer(.denied), among: scene.take(others[1])) == [.taken])
   }
 
-  @Test func theHostIsToldAfterARestartWhatBecameOfItsRequest() throws {
+  @Test func theHostLearnsTheOutcomeOfItsRequestAfterARestart() throws {
     var (scene, _, others) = try scene()
     scene.send(.request(answer(.denied).request(id: 1)), on: others[0])
     #expect(try responses(to: answer(.denied), among: scene.take(others[0])) == [.taken])

@@ -17,7 +17,7 @@ import Testing
     }
   }
 
-  @Test func nobodyPushesOutWhatHappenedInAnotherWorkspace() throws {
+  @Test func noClientDisplacesEntriesOfAnotherWorkspace() throws {
     let folder = try StoreFolder()
     let database = try folder.open()
     try database.record(entries(1, .joined, of: Self.first))
@@ -28,7 +28,7 @@ import Testing
     #expect(kept.first?.at == 1, "the oldest goes first")
   }
 
-  @Test func whoIsNotLetInPushesOutItsOwnKindAlone() throws {
+  @Test func strangersDisplaceOnlyStrangers() throws {
     let folder = try StoreFolder()
     let database = try folder.open()
     try database.record(entries(1, .refused, of: Self.first) + entries(1, .paired, of: Self.first))

@@ -73,7 +73,7 @@ import WireProtocol
     return workspace
   }
 
-  @Test func whatIsShownOfTasksIsKeptUntilItEnds() throws {
+  @Test func shownStatusesAreKeptUntilTheyEnd() throws {
     let folder = try StoreFolder()
     var database = try folder.open()
     let workspace = try paired(database)
@@ -81,7 +81,7 @@ import WireProtocol
       let task = TaskState(
         sessionId: try SessionID(name), status: .processing(operation: nil), startTime: 1,
         lastUpdateTime: 1)
-      try database.commit(
+      try database.commitKnowingMarks(
         batch(workspace) { $0.statuses = [LiveStatusChange(event: event, task: task, at: at)] })
     }
     #expect(try database.workspacesWithUnpushed().isEmpty)
@@ -118,7 +118,7 @@ import WireProtocol
     #expect(try database.workspacesWithUnpushed().isEmpty)
   }
 
-  @Test func everythingIsReadAsItWasWritten() throws {
+  @Test func everythingIsReadAsWritten() throws {
     let folder = try StoreFolder()
     var database = try folder.open()
     let workspace = try paired(database)
@@ -133,7 +133,7 @@ import WireProtocol
     let preferences = NotificationPreferences(
       off: [.threadReady, .taskComplete], showsDetails: true, showsLiveStatus: false,
       personDelaySeconds: 300)
-    try database.commit(
+    try database.commitKnowingMarks(
       batch(workspace) { changes in
         changes.posted = posted
         changes.entries = posted.map { InboxEntry(device: Self.phone, position: $0.position) }
@@ -155,12 +155,13 @@ import WireProtocol
     #expect(records.preferences == [Self.phone: preferences])
     #expect(records.entries.contains(InboxEntry(device: .person, position: 1)))
     #expect(records.targets.sorted { $0.id < $1.id } == [target, persons])
-    try database.commit(
+    try database.commitKnowingMarks(
       batch(workspace) { $0.targets = [.remove(Self.phone, target.id)] })
     #expect(try database.header(of: workspace)?.inboxes.targets == [persons])
   }
 
-  /// A device without access gets no more notifications, not even through an address of the user.
+  /// A device without access gets no further notifications, not even through an address of the
+  /// user.
   @Test func aTargetOfThePersonGoesWithTheDeviceThatSetIt() throws {
     let folder = try StoreFolder()
     let database = try folder.open()
@@ -172,7 +173,7 @@ import WireProtocol
         address: "a", shownAddress: "b", registeredAt: 1, setBy: device)
     }
     func due(_ number: Int) throws -> [PushTargetID] {
-      try database.commit(
+      try database.commitKnowingMarks(
         batch(workspace) { changes in
           changes.posted = [posted[number]]
           changes.orders = [
@@ -185,7 +186,7 @@ import WireProtocol
       try database.settle(due.map { SettledDelivery(key: $0.key, result: .done) }, at: 1)
       return due.map(\.target.id).sorted()
     }
-    try database.commit(batch(workspace) { $0.targets = targets.map { .set($0) } })
+    try database.commitKnowingMarks(batch(workspace) { $0.targets = targets.map { .set($0) } })
     #expect(try due(0) == targets.map(\.id))
     #expect(try database.pushTargets(at: 0).map(\.target.setBy) == [Self.phone, Self.tablet])
     try folder.open(.administration).revoke(Self.phone, in: workspace, at: 5)
@@ -204,14 +205,14 @@ import WireProtocol
     func rows() throws -> Int? {
       try database.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM notifications") }
     }
-    try database.commit(
+    try database.commitKnowingMarks(
       batch(workspace) { changes in
         changes.posted = Array(posted)
         changes.entries = entries
       })
-    try database.commit(batch(workspace) { $0.removed = [entries[0]] })
+    try database.commitKnowingMarks(batch(workspace) { $0.removed = [entries[0]] })
     #expect(try rows() == 1)
-    try database.commit(
+    try database.commitKnowingMarks(
       batch(workspace) { changes in
         changes.orders = [order]
         changes.removed = [entries[1]]
@@ -220,7 +221,7 @@ import WireProtocol
     let target = PushTargetRecord(
       device: Self.phone, id: PushTargetID(high: 1, low: 1), kind: "ntfy", address: "a",
       shownAddress: "…", registeredAt: 5)
-    try database.commit(batch(workspace) { $0.targets = [.set(target)] })
+    try database.commitKnowingMarks(batch(workspace) { $0.targets = [.set(target)] })
     try database.takePushOrders(at: 1)
     let due = try database.dueDeliveries(at: 1, limit: 9).due
     #expect(due.map(\.order.order) == [order])
@@ -238,7 +239,7 @@ import WireProtocol
     let workspace = try paired(database)
     let posted = try everyEvent()
     func fill(_ posted: [StoredNotification]) throws {
-      try database.commit(
+      try database.commitKnowingMarks(
         batch(workspace) { changes in
           changes.posted = posted
           changes.entries = posted.map { InboxEntry(device: Self.phone, position: $0.position) }
@@ -288,7 +289,7 @@ import WireProtocol
     var target = PushTargetRecord(
       device: Self.tablet, id: PushTargetID(high: 1, low: 2), kind: "ntfy", address: "a",
       shownAddress: "b", registeredAt: 1)
-    try database.commit(
+    try database.commitKnowingMarks(
       batch(workspace) { changes in
         changes.posted = Array(posted)
         changes.entries = [entry]
@@ -299,11 +300,11 @@ import WireProtocol
     var activity = target
     activity.kind = "apns"
     activity.address = "apns://org.example.app/00?environment=production&purpose=live-activity"
-    try database.commit(batch(workspace) { $0.targets = [.set(activity)] })
+    try database.commitKnowingMarks(batch(workspace) { $0.targets = [.set(activity)] })
     #expect(try database.workspacesWithUnpushed().isEmpty, "an activity's token gets no notices")
-    try database.commit(batch(workspace) { $0.targets = [.set(target)] })
+    try database.commitKnowingMarks(batch(workspace) { $0.targets = [.set(target)] })
     #expect(try database.workspacesWithUnpushed() == [workspace])
-    try database.commit(
+    try database.commitKnowingMarks(
       batch(workspace) {
         $0.entries = [InboxEntry(device: Self.phone, position: 8, isPushed: true)]
       })
@@ -317,7 +318,7 @@ import WireProtocol
     let posted = try everyEvent()
     // The last has another one's position.
     #expect(throws: StorageFault.self) {
-      try database.commit(
+      try database.commitKnowingMarks(
         batch(workspace) { changes in
           changes.posted = posted + posted.prefix(1)
           changes.entries = posted.map { InboxEntry(device: Self.phone, position: $0.position) }
@@ -333,7 +334,7 @@ import WireProtocol
     let database = try folder.open()
     let workspace = try paired(database)
     let posted = try everyEvent()
-    try database.commit(
+    try database.commitKnowingMarks(
       batch(workspace) { changes in
         changes.posted = posted
         changes.entries =

@@ -54,7 +54,7 @@ import WireProtocol
   }
 
   /// Batches and states, each for its own day.
-  @Test func whatComesInCountsForItsDay() throws {
+  @Test func receivedBytesCountForTheirDay() throws {
     func written(_ database: ServerDatabase) throws -> DailyWrites? {
       try database.header(of: workspace)?.written
     }
@@ -68,7 +68,7 @@ import WireProtocol
     batch.wallMilliseconds = day
     batch.appends = Sample.log(2, behind: try #require(try database.header(of: workspace)).head)
       .map { (workspace, $0) }
-    try database.commit(batch)
+    try database.commitKnowingMarks(batch)
     #expect(try written(database) == DailyWrites(day: 1, bytes: 6))
     try append([7, 7], at: 2 * day - 1)
     #expect(try written(database) == DailyWrites(day: 1, bytes: 8))
@@ -77,23 +77,19 @@ import WireProtocol
     #expect(try written(folder.open()) == DailyWrites(day: 2, bytes: 1))
   }
 
-  @Test func anEntryThatDoesNotFollowIsAConflictAndChangesNothing() throws {
+  /// A snapshot is one of a log, whoever made it.
+  @Test func aSnapshotOfAnotherLogIsNotSaved() throws {
     let entries = try database.write(3, to: workspace)
-    let bytes: [UInt8] = [1]
-    for wrong in [
-      entries[1].prefix.appending(bytes), entries[2].prefix.appending([2]),
-      LogPrefix(position: 5, chain: entries[2].prefix.chain),
-      LogPrefix(position: 4, chain: 7), entries[2].prefix,
+    let prefix = entries[1].prefix
+    for other in [
+      LogPrefix(position: prefix.position, chain: prefix.chain ^ 1),
+      entries[2].prefix.appending([1]),
     ] {
-      do {
-        try database.append(
-          LogEntry(prefix: wrong, content: .state(bytes)), to: workspace, at: Sample.now)
-        Issue.record("\(wrong) was taken")
-      } catch {
-        #expect(error.code == .conflict)
-      }
+      let snapshot = StoredSnapshot(prefix: other, bytes: [9])
+      #expect(try !database.save(snapshot, of: workspace, truncatingBefore: 9))
+      #expect(try database.latestSnapshot(of: workspace, notBehind: 9) == nil)
     }
-    #expect(try database.entries(of: workspace, after: 0, limit: 9, bytesMax: .max) == entries)
+    #expect(try database.save(snapshot(entries[1]), of: workspace, truncatingBefore: 9))
   }
 
   @Test func entriesEndWithTheOneThatMakesTheBytesFull() throws {
@@ -108,7 +104,7 @@ import WireProtocol
   @Test func onlyTheLastTwoSnapshotsAreKept() throws {
     let entries = try database.write(4, to: workspace)
     for entry in entries {
-      try database.save(snapshot(entry), of: workspace, truncatingBefore: 0)
+      _ = try database.save(snapshot(entry), of: workspace, truncatingBefore: 0)
     }
     #expect(try database.latestSnapshot(of: workspace, notBehind: 4) == snapshot(entries[3]))
     #expect(try database.latestSnapshot(of: workspace, notBehind: 3) == snapshot(entries[2]))
@@ -119,11 +115,11 @@ import WireProtocol
   /// The entry at the position has the chain for the device for which the log is kept.
   @Test func theLogIsDroppedBeforeThePositionAndTheOlderSnapshot() throws {
     let entries = try database.write(9, to: workspace)
-    try database.save(snapshot(entries[3]), of: workspace, truncatingBefore: 9)
+    _ = try database.save(snapshot(entries[3]), of: workspace, truncatingBefore: 9)
     #expect(try positions(database) == Array(1...9), "one snapshot may be damaged")
-    try database.save(snapshot(entries[7]), of: workspace, truncatingBefore: 3)
+    _ = try database.save(snapshot(entries[7]), of: workspace, truncatingBefore: 3)
     #expect(try positions(database) == Array(3...9))
-    try database.save(snapshot(entries[8]), of: workspace, truncatingBefore: 99)
+    _ = try database.save(snapshot(entries[8]), of: workspace, truncatingBefore: 99)
     #expect(try positions(database) == [8, 9])
     #expect(try database.chain(of: workspace, at: 8) == entries[7].prefix.chain)
     #expect(try database.chain(of: workspace, at: 7) == nil)
@@ -137,7 +133,7 @@ import WireProtocol
     let entries = try database.write(4_200, to: workspace)
     for index in [4_149, 4_199] {
       let prefix = entries[index].prefix
-      try database.save(
+      _ = try database.save(
         StoredSnapshot(prefix: prefix, bytes: [1]), of: workspace, truncatingBefore: 0)
     }
     #expect(try database.chain(of: workspace, at: 103) == nil)
@@ -149,18 +145,18 @@ import WireProtocol
     let first = LogEntry(prefix: head.appending(bytes), content: .state(bytes))
     let second = LogEntry(prefix: first.prefix.appending(bytes), content: .state(bytes))
     for entry in [first, second] { try database.append(entry, to: workspace, at: Sample.now) }
-    try database.save(
+    _ = try database.save(
       StoredSnapshot(prefix: first.prefix, bytes: [1]), of: workspace, truncatingBefore: 0)
     #expect(try positions(database).first == 4_200)
-    try database.save(
+    _ = try database.save(
       StoredSnapshot(prefix: second.prefix, bytes: [1]), of: workspace, truncatingBefore: 0)
     #expect(try positions(database) == [4_201, 4_202])
   }
 
   @Test func aSnapshotAloneSaysTheHead() throws {
     let entries = try database.write(2, to: workspace)
-    try database.save(snapshot(entries[0]), of: workspace, truncatingBefore: 0)
-    try database.save(snapshot(entries[1]), of: workspace, truncatingBefore: 9)
+    _ = try database.save(snapshot(entries[0]), of: workspace, truncatingBefore: 0)
+    _ = try database.save(snapshot(entries[1]), of: workspace, truncatingBefore: 9)
     try database.write { try $0.execute(sql: "DELETE FROM log") }
     #expect(try database.header(of: workspace)?.head == entries[1].prefix)
     #expect(try database.chain(of: workspace, at: 1) == entries[0].prefix.chain)
@@ -170,8 +166,8 @@ import WireProtocol
 
   @Test func savingIsAllOrNothing() throws {
     let entries = try database.write(3, to: workspace)
-    try database.save(snapshot(entries[0]), of: workspace, truncatingBefore: 0)
-    try database.save(snapshot(entries[1]), of: workspace, truncatingBefore: 0)
+    _ = try database.save(snapshot(entries[0]), of: workspace, truncatingBefore: 0)
+    _ = try database.save(snapshot(entries[1]), of: workspace, truncatingBefore: 0)
     // The last statement of the transaction fails.
     try database.write {
       try $0.execute(
@@ -181,7 +177,7 @@ import WireProtocol
           """)
     }
     #expect(throws: StorageFault.self) {
-      try database.save(snapshot(entries[2]), of: workspace, truncatingBefore: 9)
+      _ = try database.save(snapshot(entries[2]), of: workspace, truncatingBefore: 9)
     }
     try database.close()
     let again = try folder.open()
@@ -207,7 +203,7 @@ import WireProtocol
     _ = try database.addPairingCode(
       hash: [2], for: Sample.proposal("zero", 2), expiresAt: .max)
     for entry in entries[1...] {
-      try database.save(snapshot(entry), of: workspace, truncatingBefore: 9)
+      _ = try database.save(snapshot(entry), of: workspace, truncatingBefore: 9)
     }
     let all = try database.logs(ofWorkspaceNamed: nil)
     #expect(

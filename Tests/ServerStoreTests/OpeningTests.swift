@@ -8,7 +8,7 @@ import WireProtocol
 @testable import ServerStore
 
 @Suite struct OpeningTests {
-  @Test func aPlaceThatCannotHoldItIsToldWithTheReasonAndWhatToDo() throws {
+  @Test func anUnusableFolderIsReportedWithTheReasonAndTheRemedy() throws {
     let folder = try StoreFolder()
     try Data().write(to: URL(filePath: folder.path))
     #expect {
@@ -107,7 +107,7 @@ import WireProtocol
 
   /// Two processes open an old file at once: the later one finds it changed, and does not change
   /// the copy.
-  @Test func whoComesSecondToAnUpgradeReplacesNoCopy() throws {
+  @Test func theSecondUpgradeReplacesNoCopy() throws {
     let folder = try StoreFolder()
     try ServerDatabase.prepare(directory: folder.path)
     let queue = try DatabaseQueue(path: folder.databasePath)
@@ -237,7 +237,7 @@ import WireProtocol
   }
 
   /// `status` and `doctor` take the lock to see whether it is held.
-  @Test func aServerWaitsForThoseThatOnlyLookAndForNobodyElse() async throws {
+  @Test func aServerWaitsOnlyForStatusChecks() async throws {
     let folder = try StoreFolder()
     try ServerDatabase.prepare(directory: folder.path)
     let looking = try DirectoryLock(directory: folder.path)

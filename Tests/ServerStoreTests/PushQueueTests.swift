@@ -52,7 +52,7 @@ import WireProtocol
     try body(&changes)
     var batch = CommitBatch()
     batch.inboxes = [(workspace, changes)]
-    try database.commit(batch)
+    try database.commitKnowingMarks(batch)
   }
 
   private func order(
@@ -132,7 +132,7 @@ import WireProtocol
     #expect(try database.dueDeliveries(at: Self.now, limit: 9).due.map(\.key) == [first.key])
   }
 
-  @Test func anAddressThatIsNoMoreIsNeverUsedAgain() throws {
+  @Test func aRemovedAddressIsNeverUsedAgain() throws {
     let database = try StoreFolder().open()
     let id = try workspace(in: database, targets: [Self.target(1), Self.target(2)])
     try order(.alert, 1, in: id, database)
@@ -149,7 +149,7 @@ import WireProtocol
   }
 
   /// The answer about the former address says nothing about the one that replaced it.
-  @Test func anAddressThatWasSetAnewMeanwhileIsTried() throws {
+  @Test func anAddressThatWasReplacedMeanwhileIsTried() throws {
     let database = try StoreFolder().open()
     let id = try workspace(in: database, targets: [Self.target(1)])
     try order(.alert, 1, in: id, database)
@@ -182,7 +182,7 @@ import WireProtocol
 
   /// Damage concerns one order: it is given up, and the orders that it blocked, and all others, are
   /// sent.
-  @Test func whatCannotBeReadHoldsUpNothing() throws {
+  @Test func unreadablePushesDelayNothing() throws {
     let database = try StoreFolder().open()
     let id = try workspace(in: database, targets: [Self.target(1), Self.target(2)])
     try order(.alert, 1, in: id, database)
@@ -220,7 +220,7 @@ import WireProtocol
     return (id, tablet)
   }
 
-  @Test func whatIsTriedAgainSurvivesARestart() throws {
+  @Test func repeatedPushesSurviveARestart() throws {
     let folder = try StoreFolder()
     var database = try folder.open()
     let id = try workspace(in: database, targets: [Self.target(1)])
@@ -243,7 +243,7 @@ import WireProtocol
     #expect(try database.pushSummary(at: Self.now).waiting == 1)
   }
 
-  @Test func whatIsSettledIsForgottenWithItsOrder() throws {
+  @Test func settledPushesAreForgottenWithTheirOrder() throws {
     let database = try StoreFolder().open()
     let id = try workspace(in: database, targets: [Self.target(1), Self.target(2)])
     try order(.alert, 1, in: id, database)
@@ -355,7 +355,7 @@ import WireProtocol
     #expect(try valid() == [Self.target(1).id, persons.id])
   }
 
-  @Test func whatWaitsIsDueOnceTheSetUpHasChanged() throws {
+  @Test func waitingPushesAreDueOnceTheSetupHasChanged() throws {
     let database = try StoreFolder().open()
     let id = try workspace(in: database, targets: [Self.target(1)])
     try order(.alert, 1, in: id, database)

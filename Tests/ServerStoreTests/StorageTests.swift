@@ -28,9 +28,9 @@ import WireProtocol
         workspace: workspace, device: Sample.device, name: "renamed", seenLogPosition: 2,
         wallMilliseconds: 99)
     ]
-    try database.commit(batch)
+    try database.commitKnowingMarks(batch)
     let snapshot = StoredSnapshot(prefix: entries[1].prefix, bytes: [1, 2])
-    try database.save(snapshot, of: workspace, truncatingBefore: 2)
+    _ = try database.save(snapshot, of: workspace, truncatingBefore: 2)
     try database.close()
 
     let again = try folder.open()
@@ -73,9 +73,9 @@ import WireProtocol
         records([first, Lease(session: second.session, token: 1, holder: holder)], attempt: 1)
       )
     ]
-    try database.commit(batch)
+    try database.commitKnowingMarks(batch)
     batch.records = [(workspace, records([second], attempt: .max))]
-    try database.commit(batch)
+    try database.commitKnowingMarks(batch)
     try database.close()
 
     let header = try #require(try folder.open().header(of: workspace))
@@ -102,7 +102,7 @@ import WireProtocol
     var batch = CommitBatch()
     for record in records {
       batch.records = [(workspace, AuthorityRecords(verdicts: [record]))]
-      try database.commit(batch)
+      try database.commitKnowingMarks(batch)
     }
     try database.close()
     let header = try #require(try folder.open().header(of: workspace))
@@ -118,7 +118,7 @@ import WireProtocol
       hash: [2], for: Sample.proposal("other", 2), expiresAt: .max)
     let one = try database.write(2, to: first)
     let other = try database.write(1, to: second)
-    try database.save(
+    _ = try database.save(
       StoredSnapshot(prefix: one[1].prefix, bytes: [9]), of: first, truncatingBefore: 2)
     #expect(try database.header(of: first)?.head == one[1].prefix)
     #expect(try database.header(of: second)?.head == other[0].prefix)
@@ -136,12 +136,12 @@ import WireProtocol
     let entry = Sample.log(1, behind: head)[0]
     var batch = CommitBatch()
     batch.appends = [(workspace, entry), (workspace, entry)]
-    #expect(throws: StorageFault.self) { try database.commit(batch) }
+    #expect(throws: StorageFault.self) { try database.commitKnowingMarks(batch) }
     #expect(try database.header(of: workspace)?.head == head)
     #expect(try database.entries(of: workspace, after: 0, limit: 9, bytesMax: .max).isEmpty)
   }
 
-  @Test func fullDiskIsToldApartAndNothingIsStored() throws {
+  @Test func fullDiskIsDistinguishedAndNothingIsStored() throws {
     let folder = try StoreFolder()
     let (database, workspace) = try paired(folder)
     try database.queue.inDatabase { db in
@@ -154,14 +154,14 @@ import WireProtocol
     let entry = LogEntry(prefix: head.appending(delta), content: .delta(delta))
     batch.appends = [(workspace, entry)]
     do {
-      try database.commit(batch)
+      try database.commitKnowingMarks(batch)
       Issue.record("a full disk accepted a batch")
     } catch {
       #expect(error.code == .full)
     }
     #expect(try database.header(of: workspace)?.head == head)
     try database.queue.inDatabase { try $0.execute(sql: "PRAGMA max_page_count = 1000000") }
-    try database.commit(batch)
+    try database.commitKnowingMarks(batch)
     #expect(try database.header(of: workspace)?.head.position == 1)
   }
 

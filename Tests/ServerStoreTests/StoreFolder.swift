@@ -58,12 +58,32 @@ enum Sample {
 }
 
 extension ServerDatabase {
+  /// Commits as the process that serves the workspaces: with the marks of the store.
+  func commitKnowingMarks(_ batch: CommitBatch) throws(StorageFault) {
+    var batch = batch
+    for workspace in batch.changedWorkspaces.union(batch.touches.map(\.workspace)) {
+      batch.marks[workspace] = try header(of: workspace)?.mark
+    }
+    let result = try commit(batch)
+    #expect(result.lost.isEmpty)
+  }
+
+  /// Appends one entry.
+  func append(
+    _ entry: LogEntry, to workspace: WorkspaceID, at wallMilliseconds: Int64
+  ) throws(StorageFault) {
+    var batch = CommitBatch()
+    batch.wallMilliseconds = wallMilliseconds
+    batch.appends = [(workspace, entry)]
+    try commitKnowingMarks(batch)
+  }
+
   /// Appends this number of entries in one transaction.
   func write(_ count: Int, to workspace: WorkspaceID) throws -> [LogEntry] {
     let entries = Sample.log(count, behind: try #require(try header(of: workspace)).head)
     var batch = CommitBatch()
     batch.appends = entries.map { (workspace, $0) }
-    try commit(batch)
+    try commitKnowingMarks(batch)
     return entries
   }
 }

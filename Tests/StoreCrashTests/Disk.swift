@@ -53,7 +53,7 @@ final class Disk: Sendable {
   var isOff: Bool { state.withLock { $0.isOff } }
   var statistics: State { state.withLock { $0 } }
 
-  /// The power fails at the `count`-th change of a file from now on, counted from 1.
+  /// The power fails at the `count`-th change to a file from now on, counted from 1.
   func failPower(after count: Int) {
     state.withLock { $0.countdown = count }
   }

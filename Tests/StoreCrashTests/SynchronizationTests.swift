@@ -45,7 +45,7 @@ import WireProtocol
     }
   }
 
-  @Test func whatIsStoredBesideTheQueuesIsWaitedFor() throws {
+  @Test func writesBesideTheQueuesAreWaitedFor() throws {
     try withDevice { device, process in
       let session = try SessionID("s")
       let stores: [(String, (ClientStore) throws -> Void)] = [

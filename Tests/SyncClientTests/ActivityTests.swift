@@ -45,7 +45,7 @@ import Testing
   }
 
   /// Undo and redo are for users: both skip the consequences of an agent's reports.
-  @Test func whatAnAgentReportsIsNobodysToUndo() async throws {
+  @Test func reportsOfAgentsCannotBeUndone() async throws {
     try await ClientFixture.withServer { fixture in
       let client = try await fixture.open()
       let session = try SessionID("a")
@@ -79,7 +79,7 @@ import Testing
       #expect(client.tasks.activities().isEmpty)
       #expect(client.workspace().threadQueue().ready.map(\.session) == [session])
       #expect(client.workspace().task(of: session)?.status == .completed(.cancelled))
-      // After a reported end, this is no change.
+      // After a reported end, this changes nothing.
       try await client.tasks.receive(.turnStarted, in: session)
       try await client.tasks.receive(.turnFailed(message: "no network"), in: session)
       let before = client.tasks.activity(of: session)

@@ -21,7 +21,7 @@ import WireProtocol
   }
 
   /// The program, and the machine, may end once the user saw that the answer waits.
-  @Test(.timeLimit(.minutes(5))) func whatIsSaidToWaitIsOnTheDisk() async throws {
+  @Test(.timeLimit(.minutes(5))) func waitingAnswersAreOnTheDisk() async throws {
     try await ClientFixture.withServer { fixture in
       let client = try await fixture.open()
       // It is paired, and nothing runs its connection.

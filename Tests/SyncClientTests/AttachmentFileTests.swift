@@ -65,7 +65,7 @@ import Testing
   }
 
   /// The retention time of a file that is attached again starts again.
-  @Test func whatIsAttachedAgainStays() async throws {
+  @Test func filesAttachedAgainStay() async throws {
     try await ClientFixture.withServer { fixture in
       let client = try await fixture.open()
       client.apply(DeviceSettings(attachmentRetention: 2))
@@ -84,7 +84,7 @@ import Testing
   }
 
   // Removal with the message's retention.
-  @Test func whatNoMessageNeedsGoesAfterTheRetentionTime() async throws {
+  @Test func unneededFilesAreRemovedAfterTheRetentionTime() async throws {
     try await ClientFixture.withServer { fixture in
       let client = try await fixture.open()
       client.apply(DeviceSettings(attachmentRetention: 2))
@@ -138,7 +138,7 @@ import Testing
   }
 
   /// The same without a server; if one is disconnected, its copy is removed first.
-  @Test(arguments: [false, true]) func whatNothingNeedsGoesWithoutAConnection(
+  @Test(arguments: [false, true]) func unneededFilesAreRemovedWithoutAConnection(
     isUploaded: Bool
   ) async throws {
     try await ClientFixture.withServer { fixture in
@@ -169,7 +169,7 @@ import Testing
     }
   }
 
-  @Test func whatACrashLeftIsPutInOrder() async throws {
+  @Test func filesAreRepairedAfterACrash() async throws {
     try await ClientFixture.withServer { fixture in
       var client = try await fixture.open()
       try await client.perform(.text("look", 1))

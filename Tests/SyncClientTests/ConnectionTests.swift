@@ -45,7 +45,7 @@ import WireProtocol
   }
 
   // N-3: the device that had the session learns it from its feed, like all others.
-  @Test func aTakeOverIsTold() async throws {
+  @Test func aTakeOverIsReported() async throws {
     try await ClientFixture.withServer { fixture in
       try await fixture.running { client in
         let (session, other) = (try SessionID("a"), DeviceID(high: 0xD, low: 2))

@@ -99,7 +99,7 @@ import Testing
     }
   }
 
-  @Test func aNULAndCombiningTextComeBackAsTheyWere() async throws {
+  @Test func aNULAndCombiningTextAreReadUnchanged() async throws {
     try await ClientFixture.withServer { fixture in
       let client = try await fixture.open()
       let session = try SessionID("a")

@@ -82,7 +82,7 @@ import Testing
     #expect(log.gap(after: start) == .overrun)
   }
 
-  @Test func cursorsOfOthersAreToldApart() throws {
+  @Test func cursorsOfOthersAreDistinguished() throws {
     let log = FeedLog(opening: 7)
     log.append([try event(1)])
     #expect(log.gap(after: FeedCursor(opening: 8, position: 1)) == .restarted)
@@ -93,7 +93,7 @@ import Testing
   @Test(arguments: [
     "", "-", "1", "1-", "-1", "1-2-3", "g-1", "1-+1", "10000000000000000-1", "1 -1",
   ])
-  func whatIsNoCursorIsRefused(text: String) {
+  func invalidCursorsAreRefused(text: String) {
     #expect(FeedCursor(text) == nil)
   }
 
@@ -108,7 +108,7 @@ import Testing
 }
 
 @Suite struct FeedSourceTests {
-  @Test func aLaterTimeOfTheLastSyncAloneIsNoEvent() async throws {
+  @Test func aNewTimeOfTheLastSyncIsNotAnEvent() async throws {
     var source = FeedSource(log: FeedLog(opening: 7))
     var status = SyncStatus(
       state: .connected, device: DeviceID(high: 1, low: 1), deviceName: "desk")
@@ -122,7 +122,7 @@ import Testing
     #expect(await items.next()?.event == .sync(status))
   }
 
-  @Test func whatCameTogetherIsAtHandTogether() async throws {
+  @Test func eventsThatCameTogetherAreReadTogether() async throws {
     let log = FeedLog(opening: 7)
     let feed = EventFeed(log: log, after: log.cursor, beginning: [])
     var items = feed.makeAsyncIterator()

@@ -2,7 +2,7 @@ import QueueModel
 import SyncClient
 import Testing
 
-/// Users' changes of a message that the agent has finished. No server is asked: a device without
+/// Users' changes to a message that the agent has finished. No server is asked: a device without
 /// one decides by itself.
 @Suite struct LateChangeTests {
   private let message = MessageID(high: 9, low: 1)

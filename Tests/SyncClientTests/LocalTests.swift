@@ -62,7 +62,7 @@ import Testing
     }
   }
 
-  @Test func aStreamThatNobodyReadsAnyMoreIsTakenOffHoweverSoonItEnds() async throws {
+  @Test func anAbandonedStreamIsRemovedHoweverSoonItEnds() async throws {
     try await ClientFixture.withServer { fixture in
       let client = try await fixture.open()
       let gate = DispatchSemaphore(value: 0)
@@ -81,7 +81,7 @@ import Testing
   }
 
   // S0-22: the file has the shown state; a copy of it is as good.
-  @Test func whatIsShownIsStoredBefore() async throws {
+  @Test func shownChangesAreAlreadyStored() async throws {
     try await ClientFixture.withServer { fixture in
       let client = try await fixture.open()
       try await client.perform(.text("text 1", 1))
@@ -171,7 +171,7 @@ import Testing
     }
   }
 
-  @Test func threadQueueIsLeftAloneWhereItIsOff() async throws {
+  @Test func threadQueueIsNotChangedIfItIsOff() async throws {
     try await ClientFixture.withServer { fixture in
       let client = try await fixture.open(queueEnabled: false)
       try await client.perform(.text("one", 1))

@@ -44,7 +44,7 @@ import Testing
         Issue.record("nothing starts")
         return
       }
-      let wasAtWork = try await client.execution.stopAgent(of: start.session)
+      let wasAtWork = try await client.execution.stopAgent(of: start.session) != nil
       #expect(wasAtWork)
       #expect(await orders.next() == .stop(start.session, attempt: 1))
       await client.execution.ended(start, with: .notStarted("the agent was stopped"))

@@ -61,7 +61,7 @@ private enum Sample {
     }
   }
 
-  @Test func whatIsExportedComesBackAsItWas() async throws {
+  @Test func exportsAreImportedUnchanged() async throws {
     try await ClientFixture.withServer { fixture in
       let session = try SessionID("abc123")
       let client = try await fixture.open()
@@ -98,7 +98,7 @@ private enum Sample {
     }
   }
 
-  @Test func aFileGoesToAnotherSessionWhereThatIsSaid() async throws {
+  @Test func aFileCanBeImportedIntoAnotherSession() async throws {
     try await ClientFixture.withServer { fixture in
       let client = try await fixture.open()
       let other = try SessionID("other")
@@ -149,7 +149,7 @@ private enum Sample {
     ("{\n \"a\": 12x4\n}", 2), ("{\"a\": 0x1F}", 1), ("[1,\n2,\n]\n", 3), ("", 1),
     ("{\n\"a\": \"\\ud800\"\n}\n", 2), ("{}\n\n7", 3),
   ])
-  func theLineIsWhereTheFaultStands(_ text: String, _ line: Int) {
+  func theLineIsThatOfTheFault(_ text: String, _ line: Int) {
     #expect(DecodingError.line(ofFaultIn: Data(text.utf8)) == line)
   }
 }

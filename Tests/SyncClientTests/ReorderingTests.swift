@@ -36,7 +36,7 @@ struct ReorderingTests {
     }
   }
 
-  @Test func whatChangedSinceTheListWasShownDoesNoHarm() async throws {
+  @Test func changesSinceTheListWasShownAreRespected() async throws {
     try await ClientFixture.withServer { fixture in
       let client = try await fixture.open()
       for number in 1...4 { try await client.perform(.text("\(number)", UInt64(number))) }

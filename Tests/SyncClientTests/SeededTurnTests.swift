@@ -55,7 +55,7 @@ import Testing
   }
 
   @Test(arguments: TestSeeds.list(standard: 12))
-  func whatIsSetHoldsInEveryOrder(seed: UInt64) async throws {
+  func settingsApplyInEveryOrder(seed: UInt64) async throws {
     #expect(
       try await disagreements(seed: seed) { client, settings in client.apply(settings) } == [],
       "COSPOOL_SEED=\(seed)")

@@ -10,7 +10,7 @@ import Testing
     ("ws://192.168.1.5", false), ("ws://100.101.102.103", false), ("ws://[fd7a::1]:1", false),
     ("ws://desk.local", false), ("ws://cospool.internal", false),
   ])
-  func whatCanBeReadOnTheWayIsToldByTheAddress(url: String, isExposed: Bool) throws {
+  func theAddressShowsWhetherTrafficIsReadable(url: String, isExposed: Bool) throws {
     #expect(try ServerAddress(url).isExposed == isExposed)
   }
 
@@ -42,7 +42,7 @@ import Testing
     #expect(try ServerAddress(address.url) == address)
   }
 
-  @Test func anExposedServerIsAskedOnlyWhereThatIsAllowed() async throws {
+  @Test func anExposedServerIsAskedOnlyIfThatIsAllowed() async throws {
     try await ClientFixture.withServer { fixture in
       let client = try await fixture.open()
       let error = await #expect(throws: ClientError.self) {

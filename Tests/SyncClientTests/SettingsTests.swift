@@ -9,7 +9,7 @@ import Testing
   ]
 
   // S0-6, S0-33: flag, environment, file, default.
-  @Test func whatIsCloserComesFirst() throws {
+  @Test func closerSettingsComeFirst() throws {
     let variables = ["COSPOOL_MAX_QUEUE_SIZE": "30"]
     let all = try SettingsLayers(
       flags: [.maxQueueSize: .number(40)], environment: variables, file: Self.file)
@@ -114,18 +114,18 @@ import Testing
     #expect(fault.description.hasPrefix("config.json, line \(line): "))
   }
 
-  @Test func allFaultsAreTold() {
+  @Test func allFaultsAreReported() {
     let faults = SettingsFile.faults(
       in: "{\n\"maxQueueSize\": 0,\n\"queueEnabled\": true,\n\"logLevel\": \"loud\"\n}")
     #expect(faults.map(\.line) == [2, 4])
   }
 
-  @Test func aKeyInsideATextIsNoKey() {
+  @Test func aKeyInsideATextIsNotAKey() {
     let text = "{\"deviceName\": \"say \\\"maxQueueSize\\\": 0\",\n\"maxQueueSize\": 0}"
     #expect(SettingsFile.faults(in: text).map(\.line) == [2])
   }
 
-  @Test func whatIsWrittenIsRead() throws {
+  @Test func writtenSettingsAreRead() throws {
     let directory = NSTemporaryDirectory() + "cospool-settings-\(UUID().uuidString)"
     try FileManager.default.createDirectory(
       atPath: directory, withIntermediateDirectories: true)

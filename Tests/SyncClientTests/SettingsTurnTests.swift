@@ -16,7 +16,7 @@ import Testing
 
   /// Handlers, services and apps set values in parallel: in the end, the executor has the valid
   /// ones.
-  @Test func whatIsSetSideBySideHoldsInTheEnd() async throws {
+  @Test func concurrentSettingsApplyInTheEnd() async throws {
     try await ClientFixture.withServer { fixture in
       let sessions = try ["a", "b"].map { try SessionID($0) }
       var client = try await fixture.open()

@@ -4,7 +4,7 @@ import Testing
 
 /// The sync's own outgoing messages: their states follow from what the server has.
 @Suite(.timeLimit(.minutes(5))) struct SyncedMessagesTests {
-  @Test func offlineIsNoFailureAndTheServersAnswerDelivers() async throws {
+  @Test func offlineIsNotAFailureAndTheServersAnswerDelivers() async throws {
     try await ClientFixture.withServer { fixture in
       let client = try await fixture.open()
       try await client.perform(.text("one", 1))

@@ -18,7 +18,7 @@ import Testing
     ["queue", "list", "--data", "/d", "-s", "a", "--json"],
     ["--json", "queue", "list", "-s", "a", "--data=/d"],
   ])
-  func optionsStandBeforeAndAfterTheSubcommand(arguments: [String]) throws {
+  func optionsPrecedeOrFollowTheSubcommand(arguments: [String]) throws {
     let command = try #require(try Cospool.parseAsRoot(arguments) as? any DaemonCommand)
     #expect(command.options.data == "/d")
     #expect(command.options.json)

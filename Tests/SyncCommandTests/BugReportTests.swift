@@ -30,7 +30,7 @@ import Testing
     2026-11-25T10:00:12+0000 systemd[1]: cospoold.service: Failed at step CHDIR spawning /srv/acme-takeover/cospoold
     """#
 
-  @Test func whatIsPlantedIsNotInIt() async throws {
+  @Test func plantedSecretsAreNotInIt() async throws {
     try await CommandFixture.run { daemon in
       _ = await daemon.cospool(
         "send", "-s", "planted-session", "--project", "/planted-project", "the planted prompt")

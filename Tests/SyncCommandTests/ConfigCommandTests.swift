@@ -38,7 +38,7 @@ import Testing
     }
   }
 
-  @Test func theDelayOfAPersonsAddressIsSaidToBeOneDevices() async throws {
+  @Test func theDelayOfAUsersAddressNamesItsDevice() async throws {
     try await CommandFixture.run { fixture in
       let set = await fixture.cospool("config", "set", "notifyMeAfter", "300")
       #expect(set.exitCode == 0)
@@ -46,7 +46,7 @@ import Testing
     }
   }
 
-  @Test func anAgentThatCannotBeStartedIsTold() async throws {
+  @Test func anAgentThatCannotBeStartedIsReported() async throws {
     try await CommandFixture.run(queueSizeMax: nil, threadQueue: nil) { fixture in
       let missing = await fixture.cospool("config", "set", "agent", "command")
       #expect(missing.exitCode == 0 && missing.errors.contains("No command is set"))

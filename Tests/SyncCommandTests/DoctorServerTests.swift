@@ -1,9 +1,9 @@
 import Foundation
-import HealthChecks
 import NIOCore
 import NIOHTTP1
 import NIOPosix
 import NIOSSL
+import Operations
 import PushTestSupport
 import Testing
 
@@ -77,7 +77,7 @@ import Testing
     found(findings, "serverUpgrade", .error, "HTTP status 200")
   }
 
-  @Test func aServerThatIsIllOrAnotherProgramIsTold() async throws {
+  @Test func aFailingServerOrAnotherProgramIsReported() async throws {
     found(
       try await findings(status: .serviceUnavailable) { "ws://127.0.0.1:\($0)" },
       "serverHealth", .error, "unhealthy")
@@ -86,7 +86,7 @@ import Testing
       "404")
   }
 
-  @Test func aClockThatIsOffIsTold() async throws {
+  @Test func aWrongClockIsReported() async throws {
     found(
       try await findings(date: Date() - 3_600) { "ws://127.0.0.1:\($0)" }, "clock", .error,
       "ahead of")
@@ -95,7 +95,7 @@ import Testing
       "behind")
   }
 
-  @Test func nobodyAtTheAddressIsTold() async throws {
+  @Test func anUnusedAddressIsReported() async throws {
     let machine = try Machine()
     defer { machine.remove() }
     // A port that was just allocated and released.

@@ -1,7 +1,7 @@
 import AgentFormats
 import Foundation
-import HealthChecks
 import LocalAPI
+import Operations
 import QueueModel
 import Testing
 
@@ -118,7 +118,8 @@ import Testing
       expect(await machine.findings(), "store", .error)
       try machine.write("SQLite format 3\0", to: machine.data + "/cospool.sqlite")
       try machine.write("", to: machine.data + "/cospool.sqlite-wal")
-      #expect(truncate(machine.data + "/cospool.sqlite-wal", off_t(Doctor.logBytesHigh) + 1) == 0)
+      #expect(
+        truncate(machine.data + "/cospool.sqlite-wal", off_t(DoctorFinding.logBytesHigh) + 1) == 0)
       expect(await machine.findings(), "storeLog", .warning, "512 MiB")
       try machine.write("{\n\"a\": }", to: machine.data + "/config.json")
       expect(await machine.findings(), "config", .error, "line 2")
@@ -130,7 +131,7 @@ import Testing
   }
 
   /// The daemon's program reads the whole file; the first bytes of a damaged one are correct.
-  @Test func aDamagedStoreIsTold() async throws {
+  @Test func aDamagedStoreIsReported() async throws {
     try await with { machine in
       let store = machine.data + "/cospool.sqlite"
       try machine.write("SQLite format 3\0", to: store)
@@ -154,7 +155,7 @@ import Testing
     }
   }
 
-  @Test func littleSpaceIsTold() async throws {
+  @Test func littleSpaceIsReported() async throws {
     try await with { machine in
       let context = await DoctorContext.gathered(
         dataDirectory: machine.data, variables: [:], program: "cospool", now: Date())
@@ -164,7 +165,7 @@ import Testing
     }
   }
 
-  @Test func whatIsNotSentIsToldByItsAge() {
+  @Test func unsentChangesAreReportedByTheirAge() {
     let now = Date(timeIntervalSince1970: 100_000)
     #expect(Doctor.outbox(count: 0, oldestMilliseconds: nil, now: now).severity == .ok)
     #expect(Doctor.outbox(count: 2, oldestMilliseconds: 99_000_000, now: now).severity == .info)
@@ -181,7 +182,7 @@ import Testing
     #expect(refused.count == 1)
   }
 
-  @Test func aPushTargetThatIsDeadIsTold() {
+  @Test func aDeadPushTargetIsReported() {
     func target(_ isValid: Bool) -> PushTargetAnswer {
       PushTargetAnswer(
         id: PushTargetID(high: 1, low: 2), kind: "ntfy", address: "https://n.example/…",
@@ -235,7 +236,7 @@ import Testing
     }
   }
 
-  @Test func anAgentThatHangsHoldsNobodyUp() async throws {
+  @Test func aHangingAgentDelaysNoOther() async throws {
     try await with { machine in
       try machine.program("codex", "exec /bin/sleep 600")
       let began = ContinuousClock.now

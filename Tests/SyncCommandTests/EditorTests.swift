@@ -72,7 +72,7 @@ import Testing
     }
   }
 
-  @Test func theFileLiesWhereTemporaryFilesAreToLie() async throws {
+  @Test func theFileIsInTheFolderOfTemporaryFiles() async throws {
     try await CommandFixture.run { fixture in
       _ = await fixture.cospool("send", "-s", "s", "--id", Self.message, "as it was")
       let editor = try editor("printf %s \"$1\" > \"$1\"", in: fixture)
@@ -88,7 +88,7 @@ import Testing
     }
   }
 
-  @Test func anEditorThatRemovesTheFileIsSaidToHaveFailed() async throws {
+  @Test func anEditorThatRemovesTheFileHasFailed() async throws {
     try await CommandFixture.run { fixture in
       _ = await fixture.cospool("send", "-s", "s", "--id", Self.message, "as it was")
       let editor = try editor("rm \"$1\"", in: fixture)

@@ -74,7 +74,7 @@ import Testing
   }
 
   // S-40
-  @Test func secretsOfPushAddressesAreNoArguments() throws {
+  @Test func secretsOfPushAddressesAreNotArguments() throws {
     let file = URL.temporaryDirectory.appending(
       path: "cospool-secret-\(UInt32.random(in: 1...(.max)))")
     try Data("0123456789abcdef\n".utf8).write(to: file)
@@ -105,7 +105,7 @@ import Testing
   }
 
   /// Each command is listed once, under its purpose.
-  @Test func commandsStandInGroups() async {
+  @Test func commandsAreInGroups() async {
     let help = await CommandFixture.cospool(["--help"]).output
     let names = help.split(separator: "\n").filter { $0.hasSuffix("SUBCOMMANDS:") }
     #expect(

@@ -55,7 +55,7 @@ import Testing
       try shown(["sql": "DROP", "database": "x"]).summary == #"{"database":"x","sql":"DROP"}"#)
   }
 
-  @Test func theCommandComesFirstAndWhatIsHarmlessLast() throws {
+  @Test func theCommandComesFirstAndTheSafestLast() throws {
     let request = try shown([
       "timeout": 5, "description": "Lists", "command": "ls", "b": ["x": [1, "é"]], "a:\n": "1\n2",
     ])
@@ -78,7 +78,7 @@ import Testing
     "\u{7}",
     "\u{9B}", "\0", "\u{7F}",
   ])
-  func whatIsNotSeenIsShownEscaped(unseen: String) throws {
+  func invisibleCharactersAreEscaped(unseen: String) throws {
     for input: JSONTree in [
       ["command": .string("ls \(unseen)x")], ["sql": .string("\(unseen)y"), "command": "ls"],
       ["command": "ls", "a\(unseen)": 1], ["command": ["ls", .string("a\(unseen)")]],
@@ -109,7 +109,7 @@ import Testing
   }
 
   /// The text for users is longer than the input: it has the tool, a line, and indented lines.
-  @Test func whatIsTooLongIsAskedAtTheAgentsOwnPrompt() throws {
+  @Test func longRequestsAreRaisedAtTheAgentsOwnPrompt() throws {
     func input(_ command: String) -> String {
       JSONTree.object(["command": .string(command), "timeout": 5]).line
     }

@@ -110,7 +110,7 @@ import Testing
   }
 
   /// An agent reports its session at every start and after each compaction.
-  @Test func whatAPersonNamedStaysNamedSo() async throws {
+  @Test func aSessionKeepsTheNameThatItsUserChose() async throws {
     try await CommandFixture.run { fixture in
       let start = event("SessionStart", #""source":"startup""#)
       #expect(await hook(fixture, start).complaints == [])
@@ -168,7 +168,7 @@ import Testing
     }
   }
 
-  @Test func whatTheExecutorStartedIsPassedOver() async throws {
+  @Test func agentsOfTheExecutorAreIgnored() async throws {
     try await CommandFixture.run { fixture in
       let result = await hook(
         fixture, event("PreToolUse"),
@@ -178,7 +178,7 @@ import Testing
     }
   }
 
-  @Test func withoutAThreadQueueTheSignalsCountAllTheSame() async throws {
+  @Test func signalsCountWithoutAThreadQueue() async throws {
     try await CommandFixture.run(threadQueue: false) { fixture in
       #expect(await hook(fixture, event("UserPromptSubmit")).complaints == [])
       try await expectActivity(fixture, "isProcessing", true)
@@ -186,7 +186,7 @@ import Testing
   }
 
   /// After any failure: exit code 0 and no output, so that the agent asks or continues.
-  @Test func nothingThatGoesWrongStandsInTheWay() async throws {
+  @Test func noFailureBlocksTheAgent() async throws {
     try await CommandFixture.run { fixture in
       for input in [
         "", "{", "[]", "null", #"{"hook_event_name":"Stop"}"#,
@@ -235,7 +235,7 @@ import Testing
     #expect(complaints.withLock { $0 }.first?.contains("longer than 0.2") == true)
   }
 
-  @Test func hooksAreInstalledShownAndTakenOut() async throws {
+  @Test func hooksAreInstalledShownAndRemoved() async throws {
     let home = "/tmp/csp-home-\(UInt32.random(in: .min ... .max))"
     defer { try? FileManager.default.removeItem(atPath: home) }
     let path = home + "/.claude/settings.json"
@@ -292,7 +292,7 @@ import Testing
     #expect(FileManager.default.fileExists(atPath: home + "/.codex/hooks.json"))
   }
 
-  @Test func whatWasThereBeforeAnyHooksIsKeptAndWhatTheyDoIsShown() async throws {
+  @Test func earlierSettingsAreKeptAndHooksAreDescribed() async throws {
     let home = "/tmp/csp-home-\(UInt32.random(in: .min ... .max))"
     defer { try? FileManager.default.removeItem(atPath: home) }
     let path = home + "/.claude/settings.json"
@@ -351,7 +351,7 @@ import Testing
     #expect(idle.exitCode == 2 && idle.errors.contains("--approvals"))
   }
 
-  @Test func feedingTwiceIsSaid() async throws {
+  @Test func feedingTwiceIsReported() async throws {
     let home = "/tmp/csp-home-\(UInt32.random(in: .min ... .max))"
     defer { try? FileManager.default.removeItem(atPath: home) }
     let person = home + "/.claude/settings.json"
@@ -372,7 +372,7 @@ import Testing
     #expect(!(await install("--feed").contains("also gives queued prompts")))
   }
 
-  @Test func aFileThatIsNoJSONIsRefusedAndLeftAlone() async throws {
+  @Test func aFileWithoutJSONIsRefusedAndNotChanged() async throws {
     let path = "/tmp/csp-settings-\(UInt32.random(in: .min ... .max)).json"
     defer { try? FileManager.default.removeItem(atPath: path) }
     let broken = "{\n  // mine\n}\n"

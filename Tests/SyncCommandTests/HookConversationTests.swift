@@ -81,7 +81,7 @@ import Testing
     }
   }
 
-  @Test func whatASubagentAsksGoesWithItsOwnEvents() async throws {
+  @Test func aSubagentsRequestEndsWithItsOwnEvents() async throws {
     try await CommandFixture.run { fixture in
       await hook(fixture, "UserPromptSubmit", #""prompt":"go""#)
       let asks = #""tool_name":"Bash","tool_input":{"command":"ls"},"agent_id":"sub1""#
@@ -264,7 +264,7 @@ import Testing
       #expect(sent.exitCode == 0, "\(sent.errors)")
       let queue = await fixture.cospool("queue", "list", "-s", Self.two).output
       #expect(queue.contains("one"), "\(queue)")
-      // Messages that wait in a closed session are reported, also if the session is opened again.
+      // Messages that wait in a closed session are reported, even if the session is opened again.
       await hook(fixture, "SessionStart", #""source":"resume""#)
       #expect(
         await fixture.cospool("send", "-s", "shop", "two").errors.contains("several sessions"))

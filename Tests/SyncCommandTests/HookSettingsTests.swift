@@ -132,7 +132,7 @@ import Testing
     ("{\n\n\"hooks\": []}", 3), ("{\"hooks\":{\n\"Stop\": {}}}", 2), ("{\"a\": 01}", 1),
     ("{\"a\":1,\n\"a\":2}", 2), ("{\"a\": \"\n\"}", 1), ("{\"a\": \"\\ud800\"}", 1), ("nul", 1),
   ])
-  func whatIsNoSettingsFileIsRefusedWithItsLine(_ text: String, _ line: Int) {
+  func invalidSettingsFilesAreRefusedWithTheirLine(_ text: String, _ line: Int) {
     #expect {
       _ = try HookSettings(Array(text.utf8))
     } throws: { error in
@@ -140,7 +140,7 @@ import Testing
     }
   }
 
-  @Test func bytesThatAreNoTextAreRefused() {
+  @Test func bytesThatAreNotTextAreRefused() {
     #expect(throws: HookSettings.Fault.self) {
       _ = try HookSettings(Array("{\"a\": \"".utf8) + [0xFF] + Array("\"}".utf8))
     }
@@ -151,7 +151,7 @@ import Testing
   }
 
   /// Agents and users write the file, too, between its being read and written.
-  @Test func whatOthersWroteMeanwhileIsKept() throws {
+  @Test func changesWrittenMeanwhileAreKept() throws {
     let path = "/tmp/csp-settings-\(UInt32.random(in: .min ... .max)).json"
     defer {
       for name in [path, path + HookFile.backupSuffix] {
@@ -185,7 +185,7 @@ import Testing
   }
 
   /// Like the links of a program that keeps settings in a repository.
-  @Test func aFileThatNobodyMayWriteIsLeftAlone() throws {
+  @Test func aReadOnlyFileIsNotChanged() throws {
     let path = "/tmp/csp-settings-\(UInt32.random(in: .min ... .max)).json"
     try Data("{}\n".utf8).write(to: URL(filePath: path))
     defer { try? FileManager.default.removeItem(atPath: path) }
@@ -198,7 +198,7 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: path + HookFile.backupSuffix))
   }
 
-  @Test func aFileThatNeverStandsStillIsLeftAlone() throws {
+  @Test func aFileThatKeepsChangingIsNotChanged() throws {
     let path = "/tmp/csp-settings-\(UInt32.random(in: .min ... .max)).json"
     defer {
       for name in [path, path + HookFile.backupSuffix] {

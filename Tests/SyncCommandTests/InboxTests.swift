@@ -33,7 +33,7 @@ import Testing
     return found
   }
 
-  @Test func whatWaitsLongestIsFirstThenTheThreadsInTheirOrder() async throws {
+  @Test func theOldestComesFirstThenTheThreadsInTheirOrder() async throws {
     try await CommandFixture.run { fixture in
       #expect(await fixture.cospool("inbox").output == "nothing needs you")
       for name in ["later", "sooner"] {
@@ -51,9 +51,10 @@ import Testing
       #expect(await fixture.cospool("thread", "add", "asking").exitCode == 0)
       let found = try await until(fixture, ["release", "asking", "sooner", "later"])
       #expect(found.map(\.reason) == [.merged, .asks, .ready, .ready])
+      let request = try #require(found[1].request?.description.prefix(8))
       #expect(
         found.map(\.command) == [
-          "cospool queue show 11111111", "cospool approve asking",
+          "cospool queue show 11111111", "cospool approve \(request)",
           "cospool session host sooner this", "cospool session host later this",
         ])
       #expect(
@@ -62,7 +63,7 @@ import Testing
         ])
       let output = await fixture.cospool("inbox").output.split(separator: "\n")
       #expect(output.count == 5 && output[1].hasPrefix("release  merged text"), "\(output)")
-      #expect(output[2].contains("cospool approve asking"), "\(output)")
+      #expect(output[2].contains("cospool approve \(request)"), "\(output)")
       // Each is decided by its command.
       #expect(await fixture.cospool("approve", "asking").exitCode == 0)
       _ = try await asked
@@ -73,7 +74,21 @@ import Testing
     }
   }
 
-  @Test func whatFailedIsRetriedByItsCommand() async throws {
+  // I-37
+  @Test func commandsAreForTheirOwnLines() async throws {
+    try await CommandFixture.run { fixture in
+      for name in ["deploys", "notes"] {
+        #expect(await fixture.cospool("send", "-s", name, "prompt of \(name)").exitCode == 0)
+      }
+      #expect(await fixture.cospool("session", "rename", "notes", "deploys").exitCode == 0)
+      let found = try await until(fixture, ["deploys", "notes"])
+      for line in found {
+        #expect(line.command == "cospool session host \(line.session) this", "\(line)")
+      }
+    }
+  }
+
+  @Test func failedMessagesAreRetriedByTheirCommand() async throws {
     try await CommandFixture.run { fixture in
       _ = await fixture.cospool("config", "set", "command", "sh -c 'echo no branch >&2; exit 3'")
       _ = await fixture.cospool("config", "set", "agent", "command")

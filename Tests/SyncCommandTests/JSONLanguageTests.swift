@@ -44,9 +44,10 @@ import Testing
 
   /// Commands that have a format of their own, do not end, or change more than the data directory.
   private static let others: Set<String> = [
-    "queue fetch", "mcp", "completions", "complete", "hook", "hooks install", "hooks uninstall",
-    "hooks status", "service install", "service uninstall", "service status", "service logs",
-    "service restart", "setup", "init", "doctor", "bugreport", "web open", "task watch", "ask",
+    "queue fetch", "mcp", "acp", "completions", "complete", "hook", "hooks install",
+    "hooks uninstall", "hooks status", "service install", "service uninstall", "service status",
+    "service logs", "service restart", "setup", "init", "doctor", "bugreport", "web open",
+    "task watch", "ask",
   ]
 
   /// Commands whose output has a file's format.

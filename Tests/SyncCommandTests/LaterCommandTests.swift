@@ -64,7 +64,7 @@ import Testing
     ["--at", "2020-01-01 02:00"], ["--at", "soon"], ["--in", "0m"], ["--in", "3"], [],
     ["--at", "02:00", "--in", "3h"],
   ])
-  func whatHasPassedIsRefused(words: [String]) async throws {
+  func pastTimesAreRefused(words: [String]) async throws {
     try await CommandFixture.run { fixture in
       let variables = ["COSPOOL_DATA": fixture.directory]
       if !words.isEmpty {
@@ -121,7 +121,7 @@ struct LaterTimeTests {
     "--at=2026-12-01 02:00 03:00", "--at=99999-12-01 02:00", "--in=3", "--in=3w", "--in=0s",
     "--in=367d", "--in=999999999d999999999d", "--in=h", "--in=1.5h", "--in=-3h", "--in=3h4",
   ])
-  func whatCannotBeMeantIsRefused(option: String) throws {
+  func implausibleTimesAreRefused(option: String) throws {
     let failure = #expect(throws: CommandFailure.self) {
       _ = try LaterOptions.parse([option]).later(now: Self.now, zone: Self.zone)
     }

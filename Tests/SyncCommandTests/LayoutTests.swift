@@ -55,7 +55,7 @@ import Testing
   }
 
   /// An agent that reads a list does not get megabytes; JSON has everything.
-  @Test func whatIsVeryLongIsCutWithoutATerminal() {
+  @Test func veryLongTextsAreCutWithoutATerminal() {
     var table = TextTable(["ID", "CONTENT"])
     table.rows = [
       [.init("1"), .init(String(repeating: "x", count: 1 << 20))], [.init("2"), .init("y")],

@@ -222,7 +222,7 @@ import Testing
     }
   }
 
-  @Test func whatIsWrongIsSaidAndTheServerGoesOn() async throws {
+  @Test func errorsAreReportedAndTheServerContinues() async throws {
     try await CommandFixture.run { fixture in
       let answers = try await serve(
         fixture,

@@ -72,7 +72,7 @@ import Testing
   }
 
   // I-6
-  @Test func noWordStandsForWhateverAsks() async throws {
+  @Test func noWordMeansAnyOpenRequest() async throws {
     try await CommandFixture.run { fixture in
       #expect(await fixture.cospool("session", "add", "be").exitCode == 0)
       async let asked = fixture.cospool("ask", "-s", "be", "--leave", "git push")

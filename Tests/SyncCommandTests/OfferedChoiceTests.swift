@@ -43,7 +43,7 @@ import struct Foundation.Data
     #expect(text.contains("cospool queue restore 11111111") && !text.contains("queue resolve"))
   }
 
-  @Test func whatAnAgentGotIsNoVersionOfADevice() throws {
+  @Test func theTextThatAnAgentGotIsNotAVersionOfADevice() throws {
     let text = try shown("a b", ["a", "b"], attempt: 1)
     #expect(text.contains("version 2, what the agent of attempt 1 got, 2026"))
     #expect(!text.contains("by desk"))

@@ -93,7 +93,7 @@ import Testing
     }
 
     /// Nothing is ended if it could not be started again in the same way.
-    @Test func aDaemonOfWhichNobodyKnowsHowItWasStartedIsLeft() throws {
+    @Test func aDaemonWithAnUnknownStarterIsLeftRunning() throws {
       let failure = #expect(throws: CommandFailure.self) {
         try DaemonStart(of: OlderDaemonTests.nobody)
       }

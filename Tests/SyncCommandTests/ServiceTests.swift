@@ -1,4 +1,5 @@
 import Foundation
+import Operations
 import Testing
 
 @testable import SyncCommand
@@ -77,7 +78,7 @@ import Testing
   }
 
   /// Its running processes would be killed.
-  @Test func aServiceThatRunsIsStartedAgainOnlyWhereItChanges() async throws {
+  @Test func aRunningServiceIsRestartedOnlyIfItChanges() async throws {
     try await with(systemctl: "exit 0") { machine in
       let restart = "--user restart cospoold.service"
       _ = await machine.cospool("service", "install")
@@ -183,7 +184,7 @@ import Testing
     }
   }
 
-  @Test func whatSystemdRefusesIsTold() async throws {
+  @Test func refusalsOfSystemdAreReported() async throws {
     try await with(systemctl: "echo 'Failed to connect to bus' >&2\nexit 1") { machine in
       let refused = await machine.cospool("service", "install")
       #expect(refused.exitCode == 1 && refused.errors.contains("Failed to connect to bus"))
@@ -207,7 +208,7 @@ import Testing
     }
   }
 
-  @Test func whoseServiceHasEndedIsToldToStartIt() async throws {
+  @Test func anEndedServiceIsReportedWithItsCommand() async throws {
     try await with { machine in
       _ = await machine.cospool("service", "install")
       let ended = await machine.cospool("status")
@@ -238,7 +239,7 @@ import Testing
     }
   }
 
-  @Test func itIsToldWhetherItRuns() async throws {
+  @Test func statusReportsWhetherItRuns() async throws {
     try await with(systemctl: "echo state; exit 0") { machine in
       let runs = await machine.cospool("service", "status")
       #expect(runs.exitCode == 0 && runs.output == "state")
@@ -305,7 +306,7 @@ import Testing
     }
   }
 
-  @Test func launchdRunsTheDaemonWhereThereIsNoSystemd() async throws {
+  @Test func launchdRunsTheDaemonWithoutSystemd() async throws {
     try await withLaunchd { machine, path in
       let shown = await machine.cospool("service", "install", "--dry-run")
       #expect(shown.exitCode == 0 && shown.output.contains(path), "\(shown)")

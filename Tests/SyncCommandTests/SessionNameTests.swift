@@ -39,7 +39,7 @@ import Testing
     #expect(throws: CommandFailure.self) { try names.id(of: "") }
   }
 
-  @Test func ofSeveralItIsSaidWhatCanBeTyped() throws {
+  @Test func severalMatchesAreListedAsTyped() throws {
     let names = try Self.names([
       ("0198aabb-77aa-4000", "shop", "/home/ada/shop"), ("0198aabb-81aa-4000", "shop", "/srv/shop"),
       ("0198", "shop", ""), ("shop-docs", "shop-docs", ""),
@@ -63,7 +63,7 @@ import Testing
     #expect(beginning?.message.contains("\n  0198aabb-8") == true)
   }
 
-  @Test func whoNamesNoneMeansTheVariableElseTheFolder() throws {
+  @Test func theDefaultSessionIsTheVariableElseTheFolder() throws {
     let sessions = [
       (id: "app", name: "app", project: "/home/ada/app"),
       (id: "ui", name: "ui", project: "/home/ada/app/ui"),
@@ -80,7 +80,7 @@ import Testing
   }
 
   // I-12
-  @Test func aProjectThatIsNotThereOrReplacesOneIsSaid() async throws {
+  @Test func aMissingOrReplacedProjectIsReported() async throws {
     try await CommandFixture.run { fixture in
       func send(_ project: String) async -> String {
         await fixture.cospool("send", "-s", "s", "--project", project, "text").errors
@@ -105,7 +105,7 @@ import Testing
     }
   }
 
-  @Test func theAnswerSaysIfNobodyRunsIt() async throws {
+  @Test func theAnswerSaysIfNoDeviceRunsIt() async throws {
     try await CommandFixture.run { fixture in
       _ = await fixture.cospool("session", "add", "review")
       let unhosted = await fixture.cospool("send", "-s", "review", "one")
@@ -146,7 +146,7 @@ import Testing
     }
   }
 
-  @Test func whatIsMistypedBecomesNoSession() async throws {
+  @Test func mistypedNamesMakeNoSession() async throws {
     try await CommandFixture.run { fixture in
       #expect(
         await fixture.cospool("send", "-s", "login-page", "one").output
@@ -171,7 +171,7 @@ import Testing
       let sent = await fixture.cospool("send", "-s", "0b9d3", "text")
       #expect(sent.output == "queued, position 1 of 1", "\(sent)")
       #expect(await fixture.cospool("queue", "list", "-s", id).output.contains("text"))
-      // The beginning of a name is no name, and a new name stays one.
+      // The beginning of a name is not a name, and a new name stays one.
       #expect(await fixture.cospool("send", "-s", "0b9d-note", "text").exitCode == 1)
       let new = await fixture.cospool("send", "--new", "-s", "0b9d3", "text")
       #expect(new.output.hasSuffix("in the new session 0b9d3"), "\(new)")
@@ -248,7 +248,7 @@ import Testing
   }
 
   // S-37: names from other devices must not run when they are pasted.
-  @Test func whatIsToBeTypedIsQuoted() async throws {
+  @Test func namesToTypeAreQuoted() async throws {
     try await CommandFixture.run { fixture in
       let name = "a`touch x`$(touch y)"
       let quoted = "'\(name)'"
@@ -280,7 +280,7 @@ import Testing
     }
   }
 
-  @Test func aHostWithoutAnAgentIsSaidAtOnce() async throws {
+  @Test func aHostWithoutAnAgentIsReportedAtOnce() async throws {
     try await CommandFixture.run { fixture in
       _ = await fixture.cospool("session", "add", "review")
       let host = await fixture.cospool("session", "host", "review", "this")

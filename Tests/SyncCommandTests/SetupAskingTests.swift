@@ -65,7 +65,7 @@ import Testing
     }
   }
 
-  @Test func whoNamesNoServerStaysAlone() async throws {
+  @Test func setupWithoutAServerDoesNotPair() async throws {
     try await CommandFixture.run { fixture in
       for answers in [[""], [], ["wss://host", ""]] {
         let person = Person(answers)

@@ -45,7 +45,7 @@ extension TaskCommandTests {
   }
 
   /// Above 256 KiB, no user is asked.
-  @Test func whatNobodyCanReadIsDenied() async throws {
+  @Test func unreadableInputsAreDenied() async throws {
     try await CommandFixture.run { fixture in
       #expect(await fixture.cospool("session", "add", "s").exitCode == 0)
       let command = String(repeating: "x", count: Limits.taskInputBytesMax)

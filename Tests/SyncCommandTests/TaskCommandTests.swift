@@ -352,7 +352,7 @@ extension TaskCommandTests {
 
 extension TaskCommandTests {
   /// A session that comes back does not seem to work forever.
-  @Test func whatAScriptAskedIsOverWithItsSession() async throws {
+  @Test func aScriptsRequestEndsWithItsSession() async throws {
     try await CommandFixture.run { fixture in
       #expect(await fixture.cospool("session", "add", "s").exitCode == 0)
       async let withdrawn = fixture.cospool("ask", "-s", "s", "Which?")

@@ -103,7 +103,7 @@ import Testing
   }
 
   // I-1, I-2
-  @Test(arguments: [3, 4]) func whatExitsWithZeroIsQueuedAsTyped(seed: UInt64) async throws {
+  @Test(arguments: [3, 4]) func acceptedTextsAreQueuedAsTyped(seed: UInt64) async throws {
     try await CommandFixture.run(queueSizeMax: 1_000) { fixture in
       #expect(await fixture.cospool("session", "add", "a").exitCode == 0)
       var expected: [String] = []

@@ -76,7 +76,7 @@ import Testing
         .contains("\u{1B}[31murgent\u{1B}[0m"))
   }
 
-  @Test func emptyQueueIsSaid() throws {
+  @Test func emptyQueueIsReported() throws {
     #expect(
       try text(
         "queue", "list", "-s", "review",

@@ -85,7 +85,7 @@ import Testing
   }
 
   // S2-93.
-  @Test func lookingAtAThreadRemovesItWhereThatIsSet() async throws {
+  @Test func viewingAThreadRemovesItIfSet() async throws {
     try await CommandFixture.run { fixture async throws in
       #expect(await fixture.cospool("thread", "next").output == "no thread needs you")
       _ = await fixture.cospool("config", "set", "command", "true")

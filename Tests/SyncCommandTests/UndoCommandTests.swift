@@ -67,7 +67,7 @@ import Testing
 
   /// A change that cannot be undone stays the next one, with the command that reverses it, until a
   /// user skips it.
-  @Test func whatHasNoWayBackNamesItsCommand() async throws {
+  @Test func irreversibleChangesNameTheirCommand() async throws {
     try await CommandFixture.run { fixture in
       _ = await fixture.cospool("send", "-s", "a b", "--id", Self.first, "one")
       let acts: [([String], String)] = [
@@ -95,7 +95,7 @@ import Testing
         let shown = await fixture.cospool("undo", "--show")
         #expect(shown.exitCode == 0 && shown.output.contains(reversing), "\(shown)")
       }
-      // The same value again is no change.
+      // Setting the same value again changes nothing.
       _ = await fixture.cospool("config", "unset", "command")
       for _ in acts {
         let skipped = await fixture.cospool("undo", "--skip")
@@ -268,7 +268,7 @@ import Testing
   }
 
   /// A user who presses Ctrl-C before the answer learns the outcome.
-  @Test func whoInterruptsIsToldWhatIsKnown() async throws {
+  @Test func anInterruptionReportsWhatIsKnown() async throws {
     try await CommandFixture.run { fixture in
       _ = await fixture.cospool("send", "-s", "review", "--id", Self.first, "one")
       func interrupted(confirms: Bool) async -> CommandRunner.Outcome {

@@ -34,13 +34,13 @@ import Testing
     arguments.contains("clear") ? " in a" : ""
   }
 
-  @Test(arguments: commands) func whatWasInTimeIsCounted(arguments: [String]) throws {
+  @Test(arguments: commands) func withdrawalsInTimeAreCounted(arguments: [String]) throws {
     #expect(
       try outcome(arguments, of: answer("cancelled", "cancelled"))
         == .init(output: "cancelled 2 messages" + Self.place(arguments)))
   }
 
-  @Test(arguments: commands) func whatWasTooLateIsNotCancelled(arguments: [String]) throws {
+  @Test(arguments: commands) func lateWithdrawalsDoNotCancel(arguments: [String]) throws {
     let late = "cospool: too late for \(Self.first): its agent has it already."
     #expect(
       try outcome(arguments, of: answer("invoked", "cancelled"))
@@ -53,7 +53,7 @@ import Testing
       try outcome(arguments, of: done) == .init(exitCode: 5, output: "unchanged", errors: late))
   }
 
-  @Test(arguments: commands) func whatNobodyConfirmedIsSaid(arguments: [String]) throws {
+  @Test(arguments: commands) func unconfirmedWithdrawalsAreReported(arguments: [String]) throws {
     #expect(
       try outcome(arguments, of: answer("unconfirmed"))
         == .init(
@@ -63,7 +63,7 @@ import Testing
     #expect(both.exitCode == 5 && both.errors.split(separator: "\n").count == 2)
   }
 
-  @Test func anEditThatNobodyConfirmedIsSaid() throws {
+  @Test func anUnconfirmedEditIsReported() throws {
     let edit = ["queue", "edit", "1", "new"]
     #expect(try outcome(edit, of: #"{"result":"done"}"#) == .init(output: "edited"))
     let unconfirmed = try outcome(edit, of: #"{"result":"done","unconfirmed":true}"#)
@@ -72,7 +72,7 @@ import Testing
   }
 
   /// With a real daemon, whose agent had the message.
-  @Test func whatTheAgentHadIsTooLate() async throws {
+  @Test func withdrawingAReceivedMessageIsTooLate() async throws {
     try await CommandFixture.run { fixture in
       for (name, value) in [("command", "true"), ("agent", "command")] {
         #expect(await fixture.cospool("config", "set", name, value).exitCode == 0)

@@ -92,7 +92,7 @@ struct ACPAgentTests {
     #expect(bed.lines("prompts").count == 1)
   }
 
-  @Test func whatItAsksGoesToPeople() async throws {
+  @Test func itsRequestsGoToUsers() async throws {
     let bed = try Bed()
     let asked = Mutex<[AgentAsk]>([])
     let agent = try bed.agent { ask, _ in

@@ -95,7 +95,7 @@ import Testing
     }
   }
 
-  @Test func whatIsRefusedLeavesNoFileBehind() async throws {
+  @Test func refusedPromptsLeaveNoFileBehind() async throws {
     try await RunningDaemon.run(queueSizeMax: 1) { daemon in
       let first = try await daemon.request("POST", "/v1/sessions/s/queue", #"{"text":"one"}"#)
       let file = AttachmentRequest(data: Data("file".utf8).base64EncodedString(), name: "file.txt")
@@ -114,7 +114,7 @@ import Testing
     }
   }
 
-  @Test func aSendWithAFileThatIsNoneLeavesNoFileBehind() async throws {
+  @Test func aSendWithAnInvalidFileLeavesNoFileBehind() async throws {
     try await RunningDaemon.run { daemon in
       let file = AttachmentRequest(data: Data("file".utf8).base64EncodedString(), name: "file.txt")
       let wrong = [
@@ -143,10 +143,13 @@ import Testing
       try await serve("sleep 1000", on: daemon)
       _ = try await message(.running, on: daemon)
       var stopped = false
+      var named: String?
       while !stopped {
-        let reply = try await daemon.request("POST", "/v1/sessions/s/stop")
-        stopped = try reply.decoded(StopAnswer.self).stopped
+        let reply = try await daemon.request("POST", "/v1/sessions/s/stop").decoded(StopAnswer.self)
+        stopped = reply.stopped
+        named = reply.message?.text
       }
+      #expect(named == "look")
       _ = try await message(.cancelled, on: daemon)
       let activity = try await daemon.request("GET", "/v1/sessions/s/activity")
         .decoded(ActivityAnswer.self)
@@ -155,8 +158,29 @@ import Testing
     }
   }
 
+  // I-147: a stop that names a message stops its turn or nothing.
+  @Test func aStopIsForTheTurnThatItsUserSaw() async throws {
+    try await RunningDaemon.run { daemon in
+      #expect(try await send([], to: daemon).status == 201)
+      try await serve("sleep 1000", on: daemon)
+      let running = try await message(.running, on: daemon)
+      let other = #"{"message":"00000000-0000-4000-8000-000000000000"}"#
+      let missed = try await daemon.request("POST", "/v1/sessions/s/stop", other)
+      #expect(try missed.decoded(StopAnswer.self) == StopAnswer(stopped: false), "\(missed)")
+      let taken = try await daemon.request(
+        "POST", "/v1/sessions/s/take-over",
+        #"{"device":"this","message":"00000000-0000-4000-8000-000000000000"}"#)
+      #expect(taken.status == 409 && taken.body.contains("noTurn"), "\(taken)")
+      #expect(try await message(.running, on: daemon).id == running.id)
+      let meant = try await daemon.request(
+        "POST", "/v1/sessions/s/stop", #"{"message":"\#(running.id)"}"#)
+      #expect(try meant.decoded(StopAnswer.self).message?.id == running.id, "\(meant)")
+      _ = try await message(.cancelled, on: daemon)
+    }
+  }
+
   /// After a failed message, no further prompt can arrive, so the hook that asks need not wait.
-  @Test func aQueueThatStandsKeepsNoHookWaiting() async throws {
+  @Test func aBlockedQueueKeepsNoHookWaiting() async throws {
     try await RunningDaemon.run { daemon in
       try await serve("unused", on: daemon)
       let set = try await daemon.request("PUT", "/v1/settings/agent", #"{"value":"hooks"}"#)

@@ -104,7 +104,7 @@ import Testing
       name: "position beyond whole numbers", path: "/v1/messages/move",
       body: #"{"ids":["1111"],"to":9223372036854775808}"#, status: 400, code: "badRequest"),
     Row(
-      name: "position that is no whole number", path: "/v1/messages/move",
+      name: "position that is not a whole number", path: "/v1/messages/move",
       body: #"{"ids":["1111"],"to":1.5}"#, status: 400, code: "badRequest"),
     Row(
       name: "beside itself", path: "/v1/messages/move",
@@ -136,6 +136,22 @@ import Testing
     }
   }
 
+  // I-36
+  @Test func aLongTextReplacesALongText() async throws {
+    try await withQueues { daemon in
+      let path = "/v1/messages/\(Self.here)/content"
+      for letter in ["x", "y"] {
+        let text = String(repeating: letter, count: 900_000)
+        let reply = try await daemon.request("PUT", path, #"{"content":"\#(text)"}"#)
+        #expect(reply.status == 200, "\(reply.body.prefix(500))")
+      }
+      let log = try await daemon.request("GET", "/v1/history")
+      #expect(log.status == 200, "\(log.body.prefix(500))")
+      let shown = try await daemon.request("GET", "/v1/messages/\(Self.here)")
+      #expect(shown.status == 200 && shown.body.contains("yyyy"))
+    }
+  }
+
   @Test func textOfTheLargestSizeIsTakenAndOneByteMoreIsNot() async throws {
     try await withQueues { daemon in
       let largest = String(repeating: "x", count: Limits.contentBytesMax)
@@ -162,7 +178,7 @@ import Testing
     "\"quotes\" \\ / </script>",
     "\u{0301}alone",
   ])
-  func textsComeBackAsTheyWere(text: String) async throws {
+  func textsAreReadUnchanged(text: String) async throws {
     try await RunningDaemon.run { daemon in
       let body = try JSONEncoder().encode(SendRequest(text: text, id: Self.here))
       let sent = try await daemon.request(

@@ -6,7 +6,7 @@ import Testing
 
 @testable import SyncDaemon
 
-/// The API's answers if the present state conflicts with a request, and edits against what an
+/// The API's answers if the current state conflicts with a request, and edits against what an
 /// editor saw.
 @Suite(.timeLimit(.minutes(10))) struct ConflictTests {
   private static let first = "11111111-1111-4111-8111-111111111111"
@@ -92,7 +92,7 @@ import Testing
   }
 
   @Test(arguments: ["", "x", "AQ", "////", "AQAAAAAAAAAAAAAAAAAAAAAAAAAA", "🙂"])
-  func whatIsNoBaseIsRefused(base: String) async throws {
+  func invalidBasesAreRefused(base: String) async throws {
     try await RunningDaemon.run { daemon in
       try await send("text", id: Self.first, to: daemon)
       let reply = try await edit("changed", base: base, at: daemon)
@@ -141,7 +141,7 @@ import Testing
     }
   }
 
-  @Test func syncAndUndoShowWhereTheyStand() async throws {
+  @Test func syncAndUndoShowTheirState() async throws {
     try await RunningDaemon.run { daemon in
       let sync = try await daemon.request("POST", "/v1/sync/now")
       #expect(try details(sync).current?.sync?.state == .notPaired)

@@ -19,7 +19,7 @@ import Testing
     #expect(ends.connections == 0)
   }
 
-  @Test func whoWaitsIsToldThatTheConnectionClosed() async {
+  @Test func waitingCallersLearnThatTheConnectionClosed() async {
     let ends = ConnectionEnds()
     let closing = MultiThreadedEventLoopGroup.singleton.any().makePromise(of: Void.self)
     let (closings, closer) = AsyncStream<Void>.makeStream()

@@ -138,7 +138,7 @@ import Testing
     }
   }
 
-  @Test func whatWasAnsweredIsThereAfterARestart() async throws {
+  @Test func acknowledgedCommandsSurviveARestart() async throws {
     let directory = try TemporaryDirectory()
     defer { directory.remove() }
     try await RunningDaemon.run(directory: directory) { daemon in

@@ -5,7 +5,7 @@ import Testing
 
 /// The metrics of a daemon, on its socket.
 @Suite(.timeLimit(.minutes(5))) struct DeviceMetricsTests {
-  @Test func whatWaitsIsCounted() async throws {
+  @Test func waitingMessagesAreCounted() async throws {
     try await RunningDaemon.run { daemon in
       let sent = try await daemon.request(
         "POST", "/v1/sessions/planted-session/queue", #"{"text":"the planted prompt"}"#)
@@ -27,7 +27,7 @@ import Testing
   }
 
   /// The dashboard uses only metrics that exist.
-  @Test func whatIsWatchedIsServed() async throws {
+  @Test func watchedMetricsAreServed() async throws {
     let path = URL(filePath: #filePath).deletingLastPathComponent()
       .appending(path: "../../Server/Monitoring/dashboard.json")
     let asked = Self.names(in: try String(contentsOf: path, encoding: .utf8))

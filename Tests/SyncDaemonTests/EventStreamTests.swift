@@ -77,7 +77,7 @@ import Testing
     }
   }
 
-  @Test func whoWasAwayForLongGetsTheWholeState() async throws {
+  @Test func aDeviceThatWasAwayForLongGetsTheWholeState() async throws {
     try await RunningDaemon.run { daemon in
       var cursor = ""
       do {
@@ -122,7 +122,7 @@ import Testing
   }
 
   @Test(arguments: ["nonsense", "%00", "1-2-3", "-", "ffffffffffffffffff-1"])
-  func whatIsNoCursorIsAGap(cursor: String) async throws {
+  func invalidCursorsAreAGap(cursor: String) async throws {
     try await RunningDaemon.run { daemon in
       let reader = try await EventReader(daemon, path: "/v1/events?cursor=\(cursor)")
       #expect(try resume(try await reader.next()).resume == .gap)
@@ -148,7 +148,7 @@ import Testing
   }
 
   // S2-95, C-7.
-  @Test func personIsToldOfFullQueuesAndReadyThreads() async throws {
+  @Test func userIsNotifiedOfFullQueuesAndReadyThreads() async throws {
     try await RunningDaemon.run(queueSizeMax: 5) { daemon in
       let reader = try await EventReader(daemon)
       _ = try await reader.events(through: "present")
@@ -175,7 +175,7 @@ import Testing
   }
 
   // S4-21, S4-24
-  @Test func whatAnAgentDoesIsToldAsItsTask() async throws {
+  @Test func anAgentsWorkIsSentAsItsTask() async throws {
     try await RunningDaemon.run { daemon in
       try await send("one", to: daemon)
       let reader = try await EventReader(daemon)

@@ -60,7 +60,7 @@ import Testing
     }
   }
 
-  @Test func idsOfWhatStandsInAQueueAreListed() async throws {
+  @Test func idsOfQueuedMessagesAreListed() async throws {
     try await RunningDaemon.run { daemon in
       #expect(try await daemon.request("GET", "/v1/messages").body == #"{"ids":[]}"#)
       try await send("a", id: Self.first, to: daemon, session: "review")

@@ -101,7 +101,7 @@ import Testing
   }
 
   /// Merged messages that run do not wait.
-  @Test func whatRunsMergedDoesNotWait() async throws {
+  @Test func messagesThatRunMergedDoNotWait() async throws {
     try await RunningDaemon.run { daemon in
       try await merge("Use SQLite for the store", "Use MySQL for the store", on: daemon)
       for (name, value) in [("command", "cat"), ("agent", "command")] {
@@ -117,7 +117,7 @@ import Testing
   }
 
   /// Its user gets one notification, also without a server, until a text is chosen.
-  @Test func itsPersonIsToldUntilSomebodyChooses() async throws {
+  @Test func itsUserIsNotifiedUntilAUserChooses() async throws {
     try await RunningDaemon.run { daemon in
       func notices() async throws -> [NotificationAnswer] {
         try await daemon.request("GET", "/v1/notifications").decoded(NotificationsAnswer.self)
@@ -153,7 +153,7 @@ import Testing
     }
   }
 
-  @Test func whatCannotBeTakenSaysWhy() async throws {
+  @Test func anUnavailableVersionSaysWhy() async throws {
     try await RunningDaemon.run { daemon in
       let long = String(repeating: "word ", count: 14_000)
       try await merge("Use SQLite for the store", long + "for the store", on: daemon)

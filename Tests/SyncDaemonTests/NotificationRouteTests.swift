@@ -104,7 +104,7 @@ import Testing
     }
   }
 
-  @Test func theCommandLearnsOfDetailsOnlyWhereTheyAreOn() throws {
+  @Test func theCommandGetsDetailsOnlyIfTheyAreOn() throws {
     // N-6
     let view = try NotificationRouteTests.view(body: "Bash: rm -rf build")
     let plain = NotifyService.environment(of: view, showsDetails: false)

@@ -68,14 +68,14 @@ struct OutputPipesTests {
     try ends.errors.close()
   }
 
-  @Test func pipesThatNobodyTookEndAtOnce() async throws {
+  @Test func untakenPipesEndAtOnce() async throws {
     let received = Received()
     await (try received.pipes).finish(within: .seconds(60))
     #expect(received.texts == ("", ""))
   }
 
   /// If no process was created, or its output cannot be read, an error reports it.
-  @Test func pipesThatNobodyReadsEndAtOnce() async throws {
+  @Test func unreadPipesEndAtOnce() async throws {
     signal(SIGPIPE, SIG_IGN)
     let received = Received()
     let pipes = try received.unreadPipes
@@ -90,7 +90,7 @@ struct OutputPipesTests {
   }
 
   /// Output from before the first read is not lost.
-  @Test func whoReadsLateGetsAll() async throws {
+  @Test func aLateReaderGetsEverything() async throws {
     let received = Received()
     let pipes = try received.unreadPipes
     let ends = try #require(pipes.takeWriters())

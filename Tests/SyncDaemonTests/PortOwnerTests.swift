@@ -14,7 +14,7 @@ import Testing
        3: 0100007F:0050 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4 1
     """
 
-  @Test func whoListensIsTold() {
+  @Test func listenersAreNotified() {
     #expect(PortOwner.users(of: 4_096, in: Self.table) == [1_001])
     #expect(PortOwner.users(of: 80, in: Self.table) == [0])
     #expect(PortOwner.users(of: 81, in: Self.table) == [])

@@ -56,7 +56,7 @@ struct ProcessAgentTests {
     ("echo {}", "- one\n- two", true), ("echo {}", "-\u{301}x", false),
     ("echo {}", "-\u{200D}x", false), ("echo {}", "-", false),
   ])
-  func promptsAreNoOptions(command: String, prompt: String, isTaken: Bool) async throws {
+  func promptsAreNotOptions(command: String, prompt: String, isTaken: Bool) async throws {
     let outcome = try await run(command, prompt: prompt)
     if case .failed(let reason) = outcome.result {
       #expect(!isTaken && reason.contains("read as an option"), "\(reason)")
@@ -91,7 +91,7 @@ struct ProcessAgentTests {
     "tini -- {}", "docker exec box {}", "kubectl exec pod -- {}", "npm exec {}", "uv run {}",
     "nsenter -t 1 {}", "su-exec me {}", "/lib64/ld-linux-x86-64.so.2 {}",
   ])
-  func promptsAreNoScripts(command: String) {
+  func promptsAreNotScripts(command: String) {
     #expect(throws: CommandLineFault.self) {
       try CommandAgent.agent(command: command, timeoutSeconds: nil)
     }
@@ -143,7 +143,7 @@ struct ProcessAgentTests {
 
   /// An argument ends at a NUL and has a maximum length: the agent would get only a part, or not
   /// start.
-  @Test func whatNoArgumentHoldsIsRefused() async throws {
+  @Test func promptsThatFitNoArgumentAreRefused() async throws {
     for prompt in ["before\0after", String(repeating: "x", count: 131_072)] {
       let outcome = try await run("echo {}", prompt: prompt)
       guard case .failed(let reason) = outcome.result else {
@@ -189,7 +189,7 @@ struct ProcessAgentTests {
 
   /// Claude Code gives each of its shells a session of its own, which signals to its group do not
   /// reach.
-  @Test func whatIsStoppedLeavesNoToolsInOtherSessions() async throws {
+  @Test func stoppedAgentsLeaveNoToolsInOtherSessions() async throws {
     let children = Mutex<[pid_t]>([])
     let agent = try agent(
       #"sh -c 'setsid sleep 1000 & echo $!; setsid sh -c "trap : TERM; echo \$\$; while :; do sleep 0.1; done" & wait; wait; wait'"#
@@ -214,7 +214,7 @@ struct ProcessAgentTests {
     for child in children.withLock({ $0 }) { #expect(!Processes.isAlive(child)) }
   }
 
-  @Test func aPromptThatNobodyReadsBlocksNobody() async throws {
+  @Test func anUnreadPromptBlocksNothing() async throws {
     let prompt = String(repeating: "x", count: 3_000_000)
     #expect(try await run("true", prompt: prompt).result == .succeeded(summary: ""))
   }
@@ -280,7 +280,7 @@ struct ProcessAgentTests {
   }
 
   @Test(arguments: ["/nowhere/agent", "no-such-agent"])
-  func whatCannotBeStartedIsNotStarted(program: String) async throws {
+  func anAgentThatCannotStartIsNotStarted(program: String) async throws {
     let outcome = try await run("\(program) {}")
     guard case .notStarted(let reason) = outcome.result else {
       Issue.record("\(outcome.result)")
@@ -291,7 +291,7 @@ struct ProcessAgentTests {
   }
 
   /// Three attempts with a prompt that an agent got would do its work three times.
-  @Test func whatRanIsNotNotStarted() throws {
+  @Test func anAttemptThatRanCountsAsStarted() throws {
     struct Lost: Error {}
     typealias Agent = ProcessAgent<CommandReader>
     let ran = Agent.outcome(of: Lost(), program: "agent", started: true)
@@ -301,7 +301,7 @@ struct ProcessAgentTests {
   }
 
   /// No agent got the prompt, though the command exists.
-  @Test func whatIsStoppedBeforeItBeganIsNotStarted() async throws {
+  @Test func messagesStoppedBeforeTheirBeginningAreNotStarted() async throws {
     let agent = try agent("true")
     let turn = try turn("")
     let (gate, open) = AsyncStream<Void>.makeStream()
@@ -315,7 +315,7 @@ struct ProcessAgentTests {
   }
 
   /// Its work before it was killed is unknown, whatever its limit.
-  @Test func whatIsKilledIsNotTriedLater() async throws {
+  @Test func killedAgentsAreNotTriedLater() async throws {
     let limit = #"{"type":"rate_limit_event","rate_limit_info":{"status":"rejected"}}"#
     let file = NSTemporaryDirectory() + "cospool-limit-\(UUID().uuidString)"
     try Data((limit + "\n").utf8).write(to: URL(filePath: file))
@@ -334,7 +334,7 @@ struct ProcessAgentTests {
 
   /// Even with a time limit, the agent's report at its stop counts.
   @Test(arguments: [nil, 600])
-  func whatSucceedsWhileItIsStoppedSucceeded(timeoutSeconds: Int?) async throws {
+  func aSuccessDuringAStopIsASuccess(timeoutSeconds: Int?) async throws {
     let agent = try agent(
       #"sh -c 'trap "echo all done; exit 0" TERM; echo ready; while :; do sleep 0.1; done'"#,
       timeoutSeconds: timeoutSeconds, stopGrace: .seconds(60))
@@ -355,7 +355,7 @@ struct ProcessAgentTests {
   }
 
   /// A turn ends with its process; processes that it left behind are stopped.
-  @Test func whatItLeftBehindEndsWithIt() async throws {
+  @Test func itsChildrenEndWithIt() async throws {
     let outcome = try await run("sh -c 'sleep 1000 & echo $!'")
     guard case .succeeded(let text) = outcome.result, let child = pid_t(text) else {
       Issue.record("\(outcome.result)")

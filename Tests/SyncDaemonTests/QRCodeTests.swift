@@ -42,7 +42,7 @@ import Testing
     #expect(QRCode(String(repeating: "a", count: QRCode.bytesMax + 1)) == nil)
   }
 
-  @Test func findersStandInThreeCorners() throws {
+  @Test func findersAreInThreeCorners() throws {
     let rows = try #require(QRCode("https://desk.example.org/#t=x")).rows
     let size = rows.count
     for (column, row) in [(0, 0), (size - 7, 0), (0, size - 7)] {

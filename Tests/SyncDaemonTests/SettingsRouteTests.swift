@@ -13,7 +13,7 @@ import Testing
   }
 
   /// A value that could not be used at the next start or turn is refused when it is set.
-  @Test func whatCannotBeUsedIsNotSet() async throws {
+  @Test func unusableSettingsAreRefused() async throws {
     try await RunningDaemon.run { daemon in
       for (name, value) in [
         ("certificate", "roots.pem"), ("certificate", "/no/such/file.pem"),
@@ -122,7 +122,7 @@ import Testing
     }
   }
 
-  @Test func whatAPersonWroteIsTakenOverOrRefusedWithItsLine() async throws {
+  @Test func settingsEditedByHandAreAppliedOrRefusedWithTheirLine() async throws {
     try await RunningDaemon.run(queueSizeMax: nil) { daemon in
       let path = daemon.directory + "/config.json"
       try "{\n  \"maxQueueSize\": 44\n}".write(toFile: path, atomically: true, encoding: .utf8)

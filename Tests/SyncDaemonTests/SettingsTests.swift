@@ -36,7 +36,7 @@ import Testing
     #expect(names[0] != names[2])
   }
 
-  @Test func nowhereToGoIsSaid() {
+  @Test func aTooLongSocketPathIsReported() {
     let long = "/" + String(repeating: "d", count: 200)
     let failure = #expect(throws: DaemonFailure.self) {
       try SocketPath.choose(dataDirectory: long, runtimeDirectories: [long])

@@ -10,7 +10,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(3))) struct StoppingTests {
   /// NIO ends the process if it drops an open connection.
-  @Test func connectionThatNobodyServesMayBeDropped() async throws {
+  @Test func unservedConnectionMayBeDropped() async throws {
     let listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
       .bind(host: "127.0.0.1", port: 0).get()
     let port = try #require(listener.localAddress?.port)

@@ -23,7 +23,7 @@ struct TurnFilesTests {
       files: files.isEmpty ? nil : TurnFiles(folder: "/turns/1", files: files))
   }
 
-  @Test func filesOfOneNameAreToldApart() throws {
+  @Test func filesOfOneNameAreDistinguished() throws {
     let long = String(repeating: "x", count: 251) + ".png"
     let names = TurnFolders.names(of: [
       try attachment("a.png"), try attachment("A.png", 2), try attachment("b.png", 3),
@@ -61,7 +61,7 @@ struct TurnFilesTests {
     #expect(!FileManager.default.fileExists(atPath: folders.path))
   }
 
-  @Test func agentsThatReadAreToldThePaths() throws {
+  @Test func agentsThatReadFilesGetThePaths() throws {
     let files = [
       TurnFiles.File(attachment: try attachment("a.png"), path: "/turns/1/a.png"),
       TurnFiles.File(attachment: try attachment("b c.txt", 2), path: "/turns/1/b c.txt"),
@@ -82,7 +82,7 @@ struct TurnFilesTests {
     #expect(try turn([]).environment["COSPOOL_FILES"] == nil)
   }
 
-  @Test func opencodeGetsPicturesAndIsToldTheRest() throws {
+  @Test func opencodeGetsPicturesAndThePathsOfTheRest() throws {
     let directory = try TemporaryDirectory()
     defer { directory.remove() }
     let path = directory.path + "/a.png"

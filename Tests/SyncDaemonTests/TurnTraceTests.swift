@@ -11,7 +11,7 @@ import Testing
 
   /// It left its parents and cleared its environment: its group still shows to whom it belongs.
   @Test(arguments: ["", "/", "/own", "/turn-11111111-1111-4111-8111-111111111111-1"])
-  func whatLeftItsParentsIsKnownByItsControlGroup(behind: String) throws {
+  func aDetachedProcessIsKnownByItsControlGroup(behind: String) throws {
     let trace = try #require(TurnTrace(group: "\(Self.unit)/turn-\(Self.message)-3\(behind)"))
     #expect(trace.message.description == Self.message && trace.attempt == 3)
     #expect(trace.origin == Self.unit)
@@ -22,7 +22,7 @@ import Testing
     "\(unit)/turn-\(message)-", "\(unit)/turn-\(message)-70000", "\(unit)/own/turn-\(message)-1",
     "/user.slice/turn-\(message)-1", "/user.slice/session-3.scope",
   ])
-  func otherGroupsAreNoTurns(group: String) {
+  func otherGroupsAreNotTurns(group: String) {
     #expect(TurnTrace(group: group) == nil)
   }
 

@@ -92,7 +92,7 @@ import Testing
   }
 
   /// A message for later shows its time; the messages behind it start.
-  @Test func whatIsForLaterSaysUntilWhen() async throws {
+  @Test func laterMessagesShowTheirTime() async throws {
     try await RunningDaemon.run { daemon in
       try await set("command", "cat", on: daemon)
       try await set("agent", "command", on: daemon)
@@ -186,7 +186,7 @@ import Testing
   }
 
   /// The agent's limit holds until then, but a user starts it earlier.
-  @Test func whatWaitsForALimitSaysUntilWhen() async throws {
+  @Test func messagesThatWaitForALimitShowItsTime() async throws {
     try await RunningDaemon.run { daemon in
       try await set("command", "sh -c 'exit 75'", on: daemon)
       try await set("agent", "command", on: daemon)

@@ -124,7 +124,7 @@ import Testing
     }
   }
 
-  @Test func whatCannotBeServedIsSaid() async throws {
+  @Test func addressesThatCannotBeServedAreReported() async throws {
     try await RunningDaemon.run { daemon in
       let other =
         #""certificate":"\#(Self.certificate("localhost.pem"))","key":"\#(Self.certificate("other.key.pem"))""#

@@ -244,7 +244,7 @@ import Testing
     }
   }
 
-  @Test func takenPortIsSaid() async throws {
+  @Test func takenPortIsReported() async throws {
     try await RunningDaemon.run { daemon in
       let page = try await OpenPage(of: daemon)
       try await RunningDaemon.run { other in
@@ -258,7 +258,7 @@ import Testing
   }
 
   @Test(arguments: ["localhost:7421", "7421", "on", "127.0.0.1", "127.0.0.1:70000", "::1:7421"])
-  func whatIsNoAddressIsRefused(address: String) async throws {
+  func invalidAddressesAreRefused(address: String) async throws {
     #expect(throws: SettingFault.self) { try SettingName.web.checked(.text(address)) }
     guard case .stop(let message, let code) = Cospoold.parse(["--web", address]) else {
       Issue.record("\(address) was taken")

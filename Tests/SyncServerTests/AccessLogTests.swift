@@ -10,7 +10,7 @@ import WireProtocol
 
 /// The log entries about clients without access.
 @Suite struct AccessLogTests {
-  @Test func whoIsNotLetInStandsInTheLogWithAnAddress() async throws {
+  @Test func refusedClientsAreLoggedWithAnAddress() async throws {
     let recorder = LogRecorder()
     try await ServerFixture.with(logger: recorder.logger) { fixture in
       let guess = try await RawClient.connect(port: fixture.server.port)
@@ -41,7 +41,7 @@ import WireProtocol
   }
 
   /// Also between two writes.
-  @Test func whoIsRefusedWithoutEndKeepsNothingElseOut() {
+  @Test func endlessRefusalsDisplaceNothingElse() {
     var pending = PendingAudit()
     for index in 0..<AuditEntry.keptOfEachKind + 10 {
       pending.add(AuditEntry(at: Int64(index), event: .refused, source: "192.0.2.1"))

@@ -72,7 +72,7 @@ import WireProtocol
   }
 
   /// A device's name is another one's id, or the beginning of it.
-  @Test func noNameStandsForAnId() async throws {
+  @Test func noNameReplacesAnId() async throws {
     try await ServerFixture.with { fixture in
       let id = DeviceID(high: 9, low: 1).description
       _ = try await fixture.pair(1)
@@ -88,7 +88,7 @@ import WireProtocol
     }
   }
 
-  @Test func absentDataAreSaidAndNotCreated() {
+  @Test func absentDataAreReportedAndNotCreated() {
     let path = directory()
     #expect(throws: SyncServerError.self) {
       try ServerAdministration(dataDirectory: path).devices(workspaceName: nil)
@@ -158,11 +158,11 @@ import WireProtocol
     ("fd00::1", false), ("0.0.0.0", true), ("::", true), ("8.8.8.8", true),
     ("server.example", true),
   ])
-  func whoMayComeIsToldByWhereItListens(host: String, isFar: Bool) {
+  func theListeningAddressShowsWhoCanConnect(host: String, isFar: Bool) {
     #expect(ListeningAddress.mayBeReachedFromAfar(host: host) == isFar)
   }
 
-  @Test func whyNobodyListensIsSaidInWords() {
+  @Test func theReasonForNoListenerIsReported() {
     func said(_ code: Int32, port: Int, first: Int = 1_024) -> String {
       SyncServer.refusal(IOError(errnoCode: code, reason: "bind"), port: port, first: first)
     }
@@ -194,7 +194,7 @@ import WireProtocol
   }
 
   /// A time as a wrong clock leaves it, when a backup is restored.
-  @Test func settingsOfAnyTimeCanBeTold() throws {
+  @Test func settingsOfAnyTimeCanBeDescribed() throws {
     let path = directory()
     defer { try? FileManager.default.removeItem(atPath: path) }
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
@@ -245,7 +245,7 @@ import WireProtocol
     }
   }
 
-  @Test func theServersOwnStateIsTold() async throws {
+  @Test func theServersOwnStateIsReported() async throws {
     try await ServerFixture.with({ $0.certificate = TestCertificate.localhost }) { fixture in
       let state = await fixture.administration.serverState()
       #expect(state.address == fixture.server.url)

@@ -136,7 +136,7 @@ import Testing
     }
   }
 
-  @Test func aDamagedFileIsNotGivenAndIsTakenAnew() async throws {
+  @Test func aDamagedFileIsNotServedAndIsFetchedAgain() async throws {
     try await ServerFixture.with({ $0.files.quotaBytes = 4_096 }) { fixture in
       let device = try await fixture.pair(1)
       let token = device.token
@@ -225,7 +225,7 @@ import Testing
     #expect(try !inbox.keep(Array("hello".utf8), as: hello, in: workspace))
   }
 
-  @Test func aFullDiskIsToldFromOtherFaults() {
+  @Test func aFullDiskIsDistinguishedFromOtherFaults() {
     func isFull(_ error: any Error) -> Bool {
       if case .storage(_, let isFull) = BlobStore.Fault(error) { isFull } else { false }
     }
@@ -249,7 +249,7 @@ import Testing
     }
   }
 
-  @Test func nobodyWithoutAValidTokenGetsAnything() async throws {
+  @Test func nothingIsServedWithoutAValidToken() async throws {
     try await ServerFixture.with { fixture in
       let device = try await fixture.pair(1)
       let hash = Self.hash("hello")
@@ -279,7 +279,7 @@ import Testing
       #expect(try await request("PUT", hash, body: "", token: token, fixture).status == 413)
       #expect(try await request("POST", hash, body: "x", token: token, fixture).status == 405)
       #expect(try await request("GET", hash, token: token, fixture).status == 404)
-      // The quota counts existing files, also after a restart.
+      // The quota counts existing files, even after a restart.
       #expect(
         try await request("PUT", hash, body: "hello", token: token, fixture).status == 201)
       try await fixture.restart()

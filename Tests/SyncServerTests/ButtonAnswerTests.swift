@@ -137,7 +137,7 @@ import WireProtocol
     }
   }
 
-  @Test func whatIsWrongChangesNothing() async throws {
+  @Test func invalidAnswersChangeNothing() async throws {
     try await Self.with { bed in
       let (approve, deny) = try await bed.ask(6)
       let altered = deny.replacing("deny", with: "approve")
@@ -156,7 +156,7 @@ import WireProtocol
     }
   }
 
-  @Test func whatIsOverIsTooLate() async throws {
+  @Test func answersToFinishedRequestsAreTooLate() async throws {
     try await Self.with { bed in
       let now = Int64(Date().timeIntervalSince1970 * 1_000)
       let (approve, _) = try await bed.ask(6, expiresAt: now + 600_000)
@@ -196,7 +196,7 @@ import WireProtocol
   }
 
   /// A request at the agent's own prompt is notified without buttons.
-  @Test func whatNobodyElseCanAnswerHasNoButtons() async throws {
+  @Test func requestsAtTheAgentsOwnPromptHaveNoButtons() async throws {
     try await Self.with { bed in
       let request = ApprovalRequest(
         id: RequestID(high: 5, low: 6), toolName: "Bash", summary: "make", expiresAt: 1)

@@ -48,7 +48,7 @@ import WireProtocol
     }
   }
 
-  @Test func whatAProcessSaidThatIsGoneCountsForNothing() async throws {
+  @Test func theListOfADeadProcessIsIgnored() async throws {
     let directory = NSTemporaryDirectory() + "cospool-server-" + UUID().uuidString
     defer { try? FileManager.default.removeItem(atPath: directory) }
     _ = try ServerAdministration(dataDirectory: directory).pair(workspaceName: "team")

@@ -54,10 +54,7 @@ import WireProtocol
       if index == 2 { scene.saveSnapshot() }
     }
     storage.afterHeader { scene.saveSnapshot() }
-    guard case .workspace(let loaded?) = storage.perform(.load(workspace)) else {
-      Issue.record("the workspace cannot be read")
-      return
-    }
+    let loaded = try #require(try storage.readWorkspace(workspace))
     #expect(scene.memory.withState { $0.workspaces[workspace]?.log.count } == 4)
     #expect(loaded.header.head.position == 6)
     #expect(loaded.workspace.vector == device.workspace.vector)
@@ -99,7 +96,7 @@ import WireProtocol
 
 /// The page with the server's health.
 @Suite struct HealthTests {
-  @Test func aStoreThatStandsIsNotWell() async throws {
+  @Test func aStalledStoreIsUnhealthy() async throws {
     var scene = SwitchableScene()
     scene.options.storeMilliseconds = 100
     let storage = scene.storage
@@ -221,6 +218,16 @@ private final class SwitchableStorage: ServerStorage {
     afterHeader.withLock { $0 = event }
   }
 
+  func take(_ workspace: WorkspaceID) throws(StorageFault) -> WorkspaceHeader? {
+    try header(of: workspace)
+  }
+
+  func marks(
+    otherThan known: [WorkspaceID: WorkspaceMark]
+  ) throws(StorageFault) -> [WorkspaceID: WorkspaceMark] {
+    try base.marks(otherThan: known)
+  }
+
   func header(of workspace: WorkspaceID) throws(StorageFault) -> WorkspaceHeader? {
     let header = try base.header(of: workspace)
     let event = afterHeader.withLock { event in
@@ -247,20 +254,13 @@ private final class SwitchableStorage: ServerStorage {
     try base.entries(of: workspace, after: position, limit: limit, bytesMax: bytesMax)
   }
 
-  func append(
-    _ entry: LogEntry, to workspace: WorkspaceID, at wallMilliseconds: Int64
-  ) throws(StorageFault) {
-    try check()
-    try base.append(entry, to: workspace, at: wallMilliseconds)
-  }
-
-  func commit(_ batch: CommitBatch) throws(StorageFault) {
+  func commit(_ batch: CommitBatch) throws(StorageFault) -> CommitResult {
     if !batch.appends.isEmpty {
       if isHanging.withLock({ $0 }) { hung.withLock { $0 }?.finish() }
       while isHanging.withLock({ $0 }) { usleep(1_000) }
     }
     try check()
-    try base.commit(batch)
+    return try base.commit(batch)
   }
 
   func probe() throws(StorageFault) {
@@ -269,9 +269,9 @@ private final class SwitchableStorage: ServerStorage {
 
   func save(
     _ snapshot: StoredSnapshot, of workspace: WorkspaceID, truncatingBefore position: UInt64
-  ) throws(StorageFault) {
+  ) throws(StorageFault) -> Bool {
     try check()
-    try base.save(snapshot, of: workspace, truncatingBefore: position)
+    return try base.save(snapshot, of: workspace, truncatingBefore: position)
   }
 
   func workspacesWithUnpushed() throws(StorageFault) -> [WorkspaceID] {

@@ -65,7 +65,7 @@ import Testing
 
   /// The sockets are polled while one connection has much waiting, and a new arrival gets the turn
   /// after the next.
-  @Test func whoComesMeanwhileWaitsForOnePieceOfEach() {
+  @Test func aNewcomerWaitsForOnePieceOfEach() {
     let scene = Scene()
     scene.turn = .milliseconds(5)
     scene.send("a", 100, in: busy)
@@ -84,7 +84,7 @@ import Testing
   }
 
   /// A device that joins while its input waits uses the turns of its workspace from then on.
-  @Test func whoJoinsIsNoStrangerAnyMore() {
+  @Test func aJoinedDeviceIsNoLongerAStranger() {
     let scene = Scene()
     for index in 1...3 { scene.send("s\(index)", 3, in: .strangers) }
     scene.turn = .milliseconds(5)

@@ -20,7 +20,7 @@ import WireProtocol
       .flatMap { Double($0.dropFirst(name.count + 1)) }
   }
 
-  @Test func whatHappensIsCounted() async throws {
+  @Test func eventsAreCounted() async throws {
     try await ServerFixture.with({ $0.metrics = MetricsAddress("0") }) { fixture in
       let before = try await Self.page(fixture)
       #expect(before.hasPrefix("HTTP/1.1 200 OK"))
@@ -119,7 +119,8 @@ import WireProtocol
       defer { try? FileManager.default.removeItem(atPath: folder) }
       try BackupPlace(folder: folder).write(directory: fixture.directory)
       #expect(Self.value(name, in: try await Self.page(fixture)) == 0)
-      for path in [folder, folder + "/files"] { #expect(mkdir(path, 0o700) == 0) }
+      #expect(mkdir(folder, 0o700) == 0)
+      try Data().write(to: URL(filePath: folder + "/backup.lock"))
       #expect(Self.value(name, in: try await Self.page(fixture)) == 0)
       let backup = try ServerBackup(dataDirectory: fixture.directory, folder: nil)
       let made = try backup.create(at: 1_700_000_000_000).backup
@@ -176,7 +177,7 @@ import WireProtocol
   /// The dashboard and the alert rules use metrics that exist. Those of devices:
   /// `DeviceMetricsTests`.
   @Test(arguments: ["dashboard.json", "alerts.yaml"])
-  func whatIsWatchedIsServed(file: String) async throws {
+  func watchedMetricsAreServed(file: String) async throws {
     let path = URL(filePath: #filePath).deletingLastPathComponent()
       .appending(path: "../../Server/Monitoring/\(file)")
     let text = try String(contentsOf: path, encoding: .utf8)

@@ -22,7 +22,7 @@ import WireProtocol
     return rules
   }
 
-  @Test func whoeverFloodsTakesPlacesFromItself() throws {
+  @Test func aFloodTakesOnlyItsOwnPlaces() throws {
     var places = Places(rules: rules(20))
     var tokens: [Token] = []
     func come(_ source: String) -> (ObjectIdentifier, Places.Arrival) {
@@ -79,7 +79,7 @@ import WireProtocol
   }
 
   /// One host holds and reopens idle sockets; a device from elsewhere is welcomed.
-  @Test func aFloodFromOneAddressLocksNobodyOut() async throws {
+  @Test func aFloodFromOneAddressLocksNoOneOut() async throws {
     try await ServerFixture.with({
       $0.places.total = 50
       $0.places.uncounted = []

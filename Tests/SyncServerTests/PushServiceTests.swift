@@ -224,7 +224,7 @@ import WireProtocol
   }
 
   /// S4-36: undelivered pushes are stored, and sent after a restart.
-  @Test func whatFailsIsTriedAgainAfterARestart() async throws {
+  @Test func failedPushesAreTriedAgainAfterARestart() async throws {
     try await Self.with { bed in
       bed.web.answer(always: .status(503))
       try await bed.report(.processing(operation: nil))
@@ -322,7 +322,7 @@ import WireProtocol
   }
 
   /// S4-19, S4-53: rotation: later pushes go only to the new address.
-  @Test func aTargetThatIsSetAnewUsesTheNewAddress() async throws {
+  @Test func aReplacedTargetUsesTheNewAddress() async throws {
     try await Self.with { bed in
       let fresh = String(repeating: "fedcba9876543210", count: 4)
       bed.apns.answer(always: .apns(410, "Unregistered", timestamp: 1_800_000_000_000_000))
@@ -355,7 +355,7 @@ import WireProtocol
   }
 
   /// The operator's correction counts at once, without a restart of the server.
-  @Test(arguments: [false, true]) func whatIsPutRightNeedsNoRestart(byTest: Bool) async throws {
+  @Test(arguments: [false, true]) func correctionsNeedNoRestart(byTest: Bool) async throws {
     try await Self.with { bed in
       bed.apns.answer(always: .apns(403, "InvalidProviderToken"))
       try await bed.report(.processing(operation: nil))
@@ -462,7 +462,7 @@ import WireProtocol
     }
   }
 
-  @Test func aWrongFileIsToldAndNothingIsStored() async throws {
+  @Test func aWrongFileIsReportedAndNothingIsStored() async throws {
     try await ServerFixture.with { fixture in
       let settings = PushSettings.APNs(
         keyFile: "/nowhere.p8", keyID: "TESTKEY123", teamID: "TESTTEAM12", topics: ["a"])

@@ -1,5 +1,5 @@
 import Foundation
-import HealthChecks
+import Operations
 import QueueModel
 import SequenceCRDT
 import ServerCore
@@ -11,7 +11,7 @@ import WireProtocol
 
 /// Faults of the database and of pushes, planted where they would occur.
 extension ServerDoctorTests {
-  @Test func aDatabaseOfANewerVersionIsTold() async throws {
+  @Test func aDatabaseOfANewerVersionIsReported() async throws {
     try await withDirectory { directory in
       // The name of the latest step, in the table and in its index.
       let path = directory + "/" + ServerDatabase.fileName
@@ -29,7 +29,7 @@ extension ServerDoctorTests {
     }
   }
 
-  @Test func aLogThatOnlyGrowsIsTold() async throws {
+  @Test func aLogThatOnlyGrowsIsReported() async throws {
     try await ServerFixture.with { fixture in
       _ = try await fixture.pair(1)
       let quiet = await Self.findings(of: fixture.directory)
@@ -37,13 +37,13 @@ extension ServerDoctorTests {
       // The server has it open, so it is neither read from its beginning nor removed. Sparse.
       let log = try FileHandle(
         forWritingTo: URL(filePath: fixture.directory + "/" + ServerDatabase.fileName + "-wal"))
-      try log.truncate(atOffset: UInt64(ServerDoctor.logBytesHigh) + 1)
+      try log.truncate(atOffset: UInt64(DoctorFinding.logBytesHigh) + 1)
       try log.close()
       expect(await Self.findings(of: fixture.directory), "storeLog", .warning, "512 MiB")
     }
   }
 
-  @Test func pushesThatDoNotArriveAreTold() async throws {
+  @Test func pushesThatDoNotArriveAreReported() async throws {
     try await ServerFixture.with { fixture in
       let device = try await fixture.pair(1)
       let directory = fixture.directory
@@ -56,7 +56,7 @@ extension ServerDoctorTests {
         try body(&changes)
         var batch = CommitBatch()
         batch.inboxes = [(device.workspaceID, changes)]
-        try database.commit(batch)
+        try database.commitKnowingMarks(batch)
       }
       func target(_ low: UInt64, isValid: Bool, reason: String) -> PushTargetRecord {
         PushTargetRecord(

@@ -1,8 +1,8 @@
 import Crypto
 import Foundation
-import HealthChecks
 import NIOCore
 import NIOPosix
+import Operations
 import ProcessResources
 import QueueModel
 import ServerCore
@@ -115,7 +115,7 @@ import WireProtocol
   }
 
   /// Root may type the advice, or use `--fix`.
-  @Test func aLinkWhereAFileShouldBeIsToldAndNotFollowed() async throws {
+  @Test func aLinkInPlaceOfAFileIsReportedAndNotFollowed() async throws {
     try await withDirectory { directory in
       let foreign = directory + "-foreign"
       defer { try? FileManager.default.removeItem(atPath: foreign) }
@@ -130,7 +130,7 @@ import WireProtocol
     }
   }
 
-  @Test func aFullDiskIsTold() {
+  @Test func aFullDiskIsReported() {
     let full = ServerDoctor.diskSpace(left: 100 << 20, whole: 100 << 30, of: "/d")
     #expect(full.severity == .error && full.what.contains("accepts no changes"))
     #expect(ServerDoctor.diskSpace(left: 1 << 30, whole: 100 << 30, of: "/d").severity == .warning)
@@ -152,7 +152,7 @@ import WireProtocol
   }
 
   /// The lost workspaces' files are not leftovers, and the way to restore them is checked.
-  @Test func aDatabaseThatWasSetAsideIsToldAndItsFilesAreNotGivenUp() async throws {
+  @Test func aDatabaseThatWasSetAsideIsReportedAndItsFilesAreKept() async throws {
     try await withDirectory { directory in
       let path = directory + "/" + ServerDatabase.fileName
       let folder = BlobStore.folder(of: WorkspaceID(high: 1, low: 2), dataDirectory: directory)
@@ -262,7 +262,7 @@ import WireProtocol
     }
   }
 
-  @Test func aServerThatDoesNotRunOrDoesNotSpeakIsTold() async throws {
+  @Test func aStoppedOrSilentServerIsReported() async throws {
     try await withDirectory { directory in
       expect(await Self.findings(of: directory), "server", .error, "no server runs")
       let lock = try DirectoryLock(directory: directory)
@@ -287,7 +287,7 @@ import WireProtocol
     }
   }
 
-  @Test func fewDescriptorsAreTold() {
+  @Test func fewDescriptorsAreReported() {
     func limits(_ soft: Int) -> String {
       """
       Limit                     Soft Limit           Hard Limit           Units
@@ -331,13 +331,13 @@ import WireProtocol
           $0.certificateFile = TestCertificate.other.chainFile
         }, "serverTLS", .error, "localhost")
     }
-    let soon = ServerDoctor.certificate(
-      ends: 5 * 86_400 + 60, try #require(DoctorAddress("wss://h:1")),
-      now: Date(timeIntervalSince1970: 0))
+    let soon = DoctorFinding.certificate(
+      ends: 5 * 86_400 + 60, of: try #require(DoctorAddress("wss://h:1")),
+      now: Date(timeIntervalSince1970: 0), renewal: "Renew it.")
     #expect(soon.severity == .warning && soon.what.contains("5 more days"))
   }
 
-  @Test func wrongAddressesAreTold() async throws {
+  @Test func wrongAddressesAreReported() async throws {
     try await withDirectory { directory in
       expect(
         await Self.findings(of: directory) { $0.url = "https://h" }, "serverAddress", .error)
@@ -350,7 +350,7 @@ import WireProtocol
     }
   }
 
-  @Test func pushSettingsThatCannotBeUsedAreTold() async throws {
+  @Test func unusablePushSettingsAreReported() async throws {
     try await withDirectory { directory in
       try PushSettings(trustedRootFile: directory + "/gone.pem").write(directory: directory)
       expect(await Self.findings(of: directory), "pushSettings", .error, "set-up")
@@ -359,7 +359,7 @@ import WireProtocol
     }
   }
 
-  @Test func aClockThatWentBackIsTold() async throws {
+  @Test func aClockThatWentBackIsReported() async throws {
     try await withDirectory { directory in
       expect(
         await Self.findings(of: directory) { $0.now = Date(timeIntervalSinceNow: -7_200) }, "clock",
@@ -367,7 +367,7 @@ import WireProtocol
     }
   }
 
-  @Test func quotasThatAreNearlyUsedUpAreTold() async throws {
+  @Test func quotasThatAreNearlyUsedUpAreReported() async throws {
     try await ServerFixture.with { fixture in
       var device = try await fixture.pair(1)
       let client = try await fixture.join(&device)
@@ -389,7 +389,7 @@ import WireProtocol
     }
   }
 
-  @Test func accessThatEndsIsTold() async throws {
+  @Test func endingAccessIsReported() async throws {
     try await ServerFixture.with { fixture in
       let code = try fixture.administration.pair(
         workspaceName: "default", accessMilliseconds: 3 * 86_400_000
@@ -403,7 +403,7 @@ import WireProtocol
     }
   }
 
-  @Test func backupsThatAreMissingOrOldAreTold() async throws {
+  @Test func missingOrOldBackupsAreReported() async throws {
     try await withDirectory { directory in
       expect(await Self.findings(of: directory), "backup", .warning, "there is no backup yet")
       let folder = directory + "-backup"
@@ -412,14 +412,13 @@ import WireProtocol
       expect(await Self.findings(of: directory), "backup", .error, "contains no backups")
       #expect(mkdir(folder, 0o700) == 0)
       expect(await Self.findings(of: directory), "backup", .error, "Mount that disk")
-      #expect(mkdir(folder + "/files", 0o700) == 0)
+      try Data().write(to: URL(filePath: folder + "/backup.lock"))
       expect(await Self.findings(of: directory), "backup", .error, "no backup in")
-      _ = try ServerBackup(dataDirectory: directory, folder: nil).create()
+      let made = try ServerBackup(dataDirectory: directory, folder: nil).create().backup.name
       let findings = await Self.findings(of: directory)
       expect(findings, "backupAge", .ok)
       expect(findings, "backupPlace", .info)
-      let files = try FileManager.default.contentsOfDirectory(atPath: folder + "/files")
-      let file = "\(folder)/files/\(try #require(files.first))"
+      let file = "\(folder)/\(made)/cospool.sqlite"
       try FileManager.default.moveItem(atPath: file, toPath: file + ".away")
       expect(await Self.findings(of: directory), "backupNotWhole", .error, "cannot be restored")
       try FileManager.default.moveItem(atPath: file + ".away", toPath: file)
@@ -441,7 +440,7 @@ import WireProtocol
       expect(
         await Self.findings(of: directory) { $0.now = Date(timeIntervalSinceNow: 3 * 86_400) },
         "backupAge", .error, "72 hours")
-      try Data("{}".utf8).write(to: URL(filePath: folder + "/20990101T000000Z.json"))
+      #expect(mkdir(folder + "/20990101T000000Z", 0o700) == 0)
       expect(await Self.findings(of: directory), "backupUnreadable", .warning, "20990101T000000Z")
       try Data("{}".utf8).write(to: URL(filePath: directory + "/backup.json"))
       expect(await Self.findings(of: directory), "backup", .error, "backup.json")
@@ -452,7 +451,7 @@ import WireProtocol
     await Self.findings(of: directory).filter { $0.code == "leftovers" }
   }
 
-  @Test func whatIsLeftOverIsNamedWithItsSize() async throws {
+  @Test func leftoversAreNamedWithTheirSize() async throws {
     try await withDirectory { directory in
       let none = await leftovers(directory)
       #expect(none.isEmpty)
@@ -476,7 +475,7 @@ import WireProtocol
     }
   }
 
-  @Test func aRestoreThatDidNotEndIsTold() async throws {
+  @Test func anUnfinishedRestoreIsReported() async throws {
     try await withDirectory { directory in
       try FileManager.default.createDirectory(
         atPath: directory + "/restoring", withIntermediateDirectories: false)

@@ -273,7 +273,7 @@ import WireProtocol
     }
   }
 
-  @Test func portInUseIsSaid() async throws {
+  @Test func portInUseIsReported() async throws {
     try await ServerFixture.with { fixture in
       var options = fixture.options
       options.dataDirectory += "-second"

@@ -22,7 +22,8 @@ import WireProtocol
     let join = JoinTask(
       workspace: Self.workspace, role: .host, state: PackedSnapshot.pack(Workspace()),
       content: Workspace(),
-      head: head, bytesMax: 1 << 20, unitsMax: 1 << 20, wallMilliseconds: 0)
+      head: head, mark: WorkspaceMark(rawValue: 0), bytesMax: 1 << 20, unitsMax: 1 << 20,
+      wallMilliseconds: 0)
     let tasks: [StoreTask] = [
       .join(join),
       .saveSnapshot(Self.workspace, Workspace(), prefix: head, truncatingBefore: 0),
@@ -58,7 +59,7 @@ import WireProtocol
 
   /// Whatever is packed for one workspace, another waits only for one started task of it, and for
   /// one more.
-  @Test func whatIsPackedForOneWorkspaceHoldsNoOtherUp() async throws {
+  @Test func packingForOneWorkspaceDelaysNoOther() async throws {
     let other = WorkspaceID(high: 1, low: 2)
     let threads = StoreThreads()
     let loop = MultiThreadedEventLoopGroup.singleton.next()
@@ -82,7 +83,7 @@ import WireProtocol
   }
 
   /// Waiting for others to be packed does not count as waiting for a thread that hangs.
-  @Test func waitingForATurnIsNoWaitingForTheStore() async throws {
+  @Test func waitingForATurnIsNotWaitingForTheStore() async throws {
     let threads = StoreThreads()
     let gate = DispatchSemaphore(value: 0)
     threads.packing.submit { _ in gate.wait() }

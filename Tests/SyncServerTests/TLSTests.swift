@@ -107,7 +107,7 @@ import Testing
     }
   }
 
-  @Test func plainClientIsToldOfTLS() async throws {
+  @Test func plainClientLearnsOfTLS() async throws {
     try await withServer { fixture in
       let message = try await fixture.pairingTrouble(
         with: "ws://127.0.0.1:\(fixture.server.port)", trusting: nil)
@@ -115,7 +115,7 @@ import Testing
     }
   }
 
-  @Test func secureClientIsToldOfThePlainServer() async throws {
+  @Test func secureClientLearnsOfThePlainServer() async throws {
     try await ServerFixture.with { fixture in
       let message = try await fixture.pairingTrouble(
         with: "wss://127.0.0.1:\(fixture.server.port)", trusting: trusted)

@@ -81,7 +81,7 @@ import Testing
   }
 
   /// A device that syncs, or sends a file, does not wait behind all strangers together.
-  @Test func whoIsKnownHasTheTurnsOfItsWorkspace() async throws {
+  @Test func aKnownDeviceHasTheTurnsOfItsWorkspace() async throws {
     let workspace = WorkspaceID(high: 1, low: 1)
     let directory = NSTemporaryDirectory()
     let (threads, logger) = (StoreThreads(), ServerFixture.quiet)

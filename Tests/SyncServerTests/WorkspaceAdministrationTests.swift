@@ -49,7 +49,7 @@ import WireProtocol
         + text, fixture.server.port)
   }
 
-  @Test func whatHappensToAccessIsWrittenDown() async throws {
+  @Test func changesOfAccessAreLogged() async throws {
     try await ServerFixture.with { fixture in
       var device = try await fixture.pair(1, name: "a laptop; rm -rf")
       let client = try await fixture.join(&device)
@@ -79,7 +79,7 @@ import WireProtocol
 
   /// A state changes more than any batch: the log line and the audit name the device and its
   /// address.
-  @Test func anOfferedStateStandsInTheLog() async throws {
+  @Test func anOfferedStateIsInTheLog() async throws {
     let recorder = LogRecorder()
     let device = DeviceID(high: 9, low: 1).description
     try await ServerFixture.with(logger: recorder.logger) { fixture in
@@ -231,7 +231,7 @@ import WireProtocol
   }
 
   /// The devices' data belongs to its id; they accept no code of another one.
-  @Test func aWorkspaceThatWasLostIsBegunAnewWithItsID() async throws {
+  @Test func aLostWorkspaceIsCreatedAgainWithItsID() async throws {
     try await ServerFixture.with { fixture in
       let administration = fixture.administration
       let id = try administration.pair(workspaceName: "old").workspace
@@ -255,7 +255,7 @@ import WireProtocol
 
   /// The server holds the end of the old log: the next batch would follow nothing, and the devices'
   /// data would not be requested.
-  @Test func aWorkspaceThatARunningServerHoldsIsNotBegunAnewBesideIt() async throws {
+  @Test func aRunningServersWorkspaceIsNotCreatedAgain() async throws {
     try await ServerFixture.with { fixture in
       let administration = fixture.administration
       var device = try await fixture.pair(1, workspace: "old")

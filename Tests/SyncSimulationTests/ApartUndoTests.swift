@@ -91,7 +91,7 @@ import Testing
 
   /// An edit and its undo reach the server together: the message needs no choice, and starts in its
   /// turn with the text of the other device.
-  @Test func anEditThatNobodyHadAndItsUndoChangeNothing() {
+  @Test func anUnsentEditAndItsUndoChangeNothing() {
     func edit(_ device: Int, _ text: String) -> Step {
       perform(device, .edit(.numbered(1), content: text, base: nil), after: 2_000)
     }
@@ -108,5 +108,28 @@ import Testing
     let report = Simulation.replay(RecordedRun(options: options, steps: steps))
     #expect(report.violations == [])
     #expect(report.commandsRefused == 0)
+  }
+
+  /// Typing in a merged text chooses it once the stretch of typing ends. The undo that ends it takes
+  /// that back in the same change.
+  @Test func whatWasTypedInAMergedTextAndUndoneWaits() {
+    func edit(_ device: Int, _ text: String) -> Step {
+      perform(device, .edit(.numbered(1), content: text, base: nil), after: 2_000)
+    }
+    var options = SimulationOptions(seed: 1, devices: 2)
+    options.runsAgents = true
+    let steps = [
+      perform(0, .send("text", as: 1, in: "s")), Step(after: 5_000, .settle),
+      Step(after: 0, .disconnect(device: 0)), edit(0, "mine"), edit(1, "theirs"),
+      Step(after: 1_000, .reconnect(device: 0)), Step(after: 5_000, .settle),
+      perform(1, Self.host), Step(after: 5_000, .settle),
+      Step(after: 0, .disconnect(device: 0)), perform(0, .deleteText(.numbered(1), 0..<1)),
+      perform(0, .undo), Step(after: 1_000, .reconnect(device: 0)),
+      Step(after: 60_000, .settle),
+    ]
+    let report = Simulation.replay(RecordedRun(options: options, steps: steps))
+    #expect(report.violations == [])
+    #expect(report.commandsRefused == 0)
+    #expect(report.execution.starts == 0)
   }
 }

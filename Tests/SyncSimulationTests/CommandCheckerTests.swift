@@ -44,7 +44,7 @@ import Testing
   }
 
   /// The disk takes the end of an attempt with the consequences of a send.
-  @Test func anEndThatIsStoredWithASendIsNoOtherPlace() throws {
+  @Test func anEndThatIsStoredWithASendIsNotAnotherPlace() throws {
     func report(_ phase: RunPhase) {
       let run = Run(token: 1, attempt: 1, phase: phase, milliseconds: 1, note: "")
       perform(.reportRun(.numbered(1), run))
@@ -84,7 +84,7 @@ import Testing
     #expect(self.claim(nothing, from: before, .unchanged).count == 1)
   }
 
-  @Test func whatWasTriedAndWhatIsUrgentStandsInFrontWhereverItIsMoved() throws {
+  @Test func triedAndUrgentMessagesAreFirstWhereverTheyAreMoved() throws {
     let run = Run(token: 1, attempt: 1, phase: .interrupted, milliseconds: 0)
     perform(.reportRun(.numbered(3), run))
     perform(.retry(.numbered(3)))
@@ -107,7 +107,7 @@ import Testing
     #expect(claim(2).count == 1)
   }
 
-  @Test func whatDoesNotShowIsFound() throws {
+  @Test func invisibleCommandsAreFound() throws {
     let before = try workspace
     let session = SessionID.named("s")
     perform(.setHost(session, DeviceID(high: 0xD, low: 1)))

@@ -43,7 +43,7 @@ import WireProtocol
     #expect(simulation.results.execution.doubleStarts == 1)
   }
 
-  @Test func whatAServerForgotIsARepeat() {
+  @Test func aStartThatTheServerForgotCountsAsARepeat() {
     grant(token: 5)
     #expect(start(on: 0, token: 5) == [])
     restoreServer()
@@ -54,7 +54,7 @@ import WireProtocol
   }
 
   /// The grant was on its way when the server's store went back.
-  @Test func whatAServerForgotWhileItsAnswerWasUnderWayIsARepeat() {
+  @Test func aStartForgottenDuringItsAnswerCountsAsARepeat() {
     grant(token: 5)
     restoreServer()
     #expect(start(on: 0, token: 5) == [])
@@ -63,7 +63,7 @@ import WireProtocol
     #expect(simulation.results.execution.repeatsAfterRestore == 1)
   }
 
-  @Test func whatNobodyGrantedIsFound() {
+  @Test func startsWithoutAGrantAreFound() {
     #expect(start(on: 0, token: 5).count == 1)
   }
 }

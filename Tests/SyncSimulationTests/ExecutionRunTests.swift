@@ -64,7 +64,7 @@ import Testing
 
   /// The reports about users' withdrawals and edits are true. See `OutcomeChecker`.
   @Test(arguments: Profile.syncing)
-  func noStartContradictsWhatPeopleWereTold(profile: Profile) {
+  func noStartContradictsWhatUsersWereShown(profile: Profile) {
     var execution = ExecutionReport()
     for seed in TestSeeds.list(standard: 4) {
       let report = Simulation.run(
@@ -113,7 +113,7 @@ import Testing
   }
 
   /// The server granted an attempt twice, since it had forgotten the first time.
-  @Test func aGrantThatTheServerForgotIsNoDoubleStart() {
+  @Test func aGrantThatTheServerForgotIsNotADoubleStart() {
     let report = Simulation.run(
       seed: 8_009_317, profile: .standard, runsAgents: true, items: 100)
     #expect(report.violations == [])
@@ -136,7 +136,7 @@ import Testing
   }
 
   /// A time that passed while something else blocked the message woke the host repeatedly.
-  @Test func timesThatHaveComeWakeNobodyTwice() {
+  @Test func timesThatHaveComeWakeNothingTwice() {
     #expect(Simulation.run(seed: 122, profile: .clock, runsAgents: true).violations == [])
   }
 }

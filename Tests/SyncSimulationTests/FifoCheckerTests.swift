@@ -51,7 +51,7 @@ import Testing
     #expect(checker.settled(in: simulation).count == 1)
   }
 
-  @Test func whatWasSentAtOneTimeHasNoOrder() throws {
+  @Test func messagesSentAtOneTimeHaveNoOrder() throws {
     queue([1, 2])
     try claim(2)
     try claim(1)
@@ -67,7 +67,7 @@ import Testing
     #expect(checker.settled(in: simulation) == [])
   }
 
-  @Test func whatWasMovedClaimsNothing() throws {
+  @Test func movedMessagesClaimNothing() throws {
     queue([1, 2])
     try claim(2)
     simulation.advance(milliseconds: 5)

@@ -90,7 +90,7 @@ import Testing
 
   /// The run finds a message that could start and does not, and also one that starts against its
   /// users' decision.
-  @Test func whatStandsStillIsFound() {
+  @Test func stuckMessagesAreFound() {
     let world = world(isAlone: true)
     let device = world.devices[0]
     world.apply(.perform(device: 0, .command(.addSession(session, name: nil, project: nil))))
@@ -104,7 +104,7 @@ import Testing
     #expect(world.results.violations.map(\.checker) == ["standstill"])
   }
 
-  @Test func whatBeginsWithoutConsentIsFound() {
+  @Test func aStartWithoutConsentIsFound() {
     let world = world(isAlone: true)
     world.apply(.perform(device: 0, .command(.addSession(session, name: nil, project: nil))))
     world.apply(.atHost(device: 0, .chooseHost(session, isHere: true)))

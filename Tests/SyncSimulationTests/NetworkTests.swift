@@ -39,7 +39,7 @@ import Testing
   }
 
   /// The other end must not consider a connection open that broke on its way.
-  @Test func connectionThatBreaksWhileItOpensIsOpenedAnew() {
+  @Test func connectionThatBreaksWhileItOpensIsOpenedAgain() {
     let world = Simulation(options(devices: 1))
     world.advance(milliseconds: 1)
     world.apply(.cut(device: 0))

@@ -63,7 +63,7 @@ import WireProtocol
     simulation.quiescence.settle()
   }
 
-  @Test func whatIsShownAndTakenBackHolds() {
+  @Test func shownAndWithdrawnNotificationsPass() {
     #expect(standing.count == 1 && simulation.devices[1].process?.screen.count == 1)
     #expect(checker.settled(in: simulation) == [])
     goOn()
@@ -73,27 +73,27 @@ import WireProtocol
     #expect(simulation.results.execution.notifications.shown == 1)
   }
 
-  @Test func whatStaysOnTheScreenIsFound() throws {
+  @Test func notificationsThatStayOnTheScreenAreFound() throws {
     let name = try #require(standing.first).name
     goOn()
     simulation.devices[1].process?.screen.insert(name)
     #expect(checker.settled(in: simulation).count == 1)
   }
 
-  @Test func whatIsShownTwiceIsFound() throws {
+  @Test func repeatedNotificationsAreFound() throws {
     let notification = try #require(standing.first).notification
     let again = Observation.shown(device: 1, notification, isRemembered: true)
     #expect(checker.noted(again, in: simulation).count == 1)
   }
 
-  @Test func whatComesOutOfOrderIsFound() throws {
+  @Test func notificationsOutOfOrderAreFound() throws {
     var notification = try #require(standing.first).notification
     notification.name.seq += 1
     let late = Observation.shown(device: 1, notification, isRemembered: true)
     #expect(checker.noted(late, in: simulation).count == 1)
   }
 
-  @Test func whatNeverCameIsFound() throws {
+  @Test func missingNotificationsAreFound() throws {
     var changes = InboxChanges()
     let device = simulation.devices[1].files.device
     changes.posted = [

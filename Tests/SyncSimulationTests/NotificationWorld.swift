@@ -15,7 +15,7 @@ struct NotificationWorld {
     var id: DeviceID
     var store = NotificationStore()
     var core: ClientCore
-    /// The notifications shown to its user, and how often each was.
+    /// The notifications shown to its user, and how many times each was shown.
     var shown: [OperationID: Int] = [:]
     var retracted: [OperationID: Int] = [:]
     var isOnline = true
@@ -284,7 +284,7 @@ struct NotificationWorld {
     let status = choices[generator.below(choices.count)]
     let report = TaskReport(
       session: NotificationWorld.session, status: status, milliseconds: wall)
-    // A store that fails refuses the command; nothing changed then.
+    // A store that fails refuses the command, without changing anything.
     try? tell(0) { try $0.commandGiven(.reportTask(report), at: $1, store: $2).actions }
   }
 

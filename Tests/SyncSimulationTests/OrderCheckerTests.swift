@@ -46,7 +46,7 @@ import Testing
     #expect(checker.settled(in: simulation) == [])
   }
 
-  @Test func whatWasTriedAlreadyStandsInFront() throws {
+  @Test func triedMessagesAreFirst() throws {
     try queue([1, 2, 3])
     try claim([1, 2, 3])
     let run = Run(token: 1, attempt: 1, phase: .interrupted, milliseconds: 0)
@@ -55,7 +55,7 @@ import Testing
     #expect(checker.settled(in: simulation) == [])
   }
 
-  @Test func whatGotNewIdsMayStandInAnotherOrder() throws {
+  @Test func operationsWithNewIDsMayChangeTheirOrder() throws {
     try queue([1, 2, 3, 4, 5])
     try claim([1, 3, 2])
     _ = checker.noted(.reauthored(device: 0), in: simulation)

@@ -42,6 +42,11 @@ import Testing
     // The last dropped notification of an inbox keeps the inbox from being empty.
     Case(bug: .notificationDropped, checkers: ["notifications", "quiescence", "stall"]),
     Case(bug: .notificationsForgotten, profile: .crash, checkers: ["notifications"]),
+    Case(bug: .markIgnored, profile: .nodes, seeds: 300, checkers: ["log", "nodes"]),
+    Case(bug: .markKept, profile: .nodes, seeds: 300, checkers: ["log", "nodes"]),
+    Case(bug: .takeUnread, profile: .nodes, seeds: 300, checkers: ["log", "nodes", "protocol"]),
+    Case(bug: .feedMisses, profile: .nodes, seeds: 300, checkers: ["quiescence", "drain"]),
+    Case(bug: .pushByNonOwner, profile: .nodes, seeds: 300, checkers: ["nodes"]),
   ]
 
   @Test(arguments: cases) func isFound(_ planted: Case) {
@@ -58,7 +63,7 @@ import Testing
 
   /// This is rare in random runs, so the world is fixed. The server cannot store a withdrawal, its
   /// device loses its network before it can send that again, and the message starts.
-  @Test(arguments: UInt64(1)...8) func silenceIsNoConsent(seed: UInt64) {
+  @Test(arguments: UInt64(1)...8) func silenceIsNotConsent(seed: UInt64) {
     var options = SimulationOptions(seed: seed, devices: 2)
     options.runsAgents = true
     options.asksOutcomes = true

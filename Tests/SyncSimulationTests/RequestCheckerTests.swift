@@ -104,7 +104,7 @@ import WireProtocol
     #expect(take(.allowed, on: 0).count == 1)
   }
 
-  @Test func whatNobodyWasShownIsFound() {
+  @Test func approvalsOfHiddenContentsAreFound() {
     let request = RequestCheckerTests.request
     func allow(_ shown: ContentHash?) -> [String] {
       checker.noted(.allowed(device: 1, request, shown: shown), in: simulation)

@@ -7,8 +7,8 @@ import WireProtocol
 
 @testable import SyncSimulation
 
-/// What `AloneChecker` counts as two agents at once, `StopChecker` as a start after a stop, and
-/// `UndoChecker` as an agent that lost its session.
+/// What `AloneChecker` counts as two agents at once, `StopChecker` as a start or an approval after a
+/// stop, and `UndoChecker` as an agent that lost its session.
 @Suite struct TurnCheckerTests {
   private let simulation = Simulation.twoDevices()
   private static let session = SessionID.named("s")
@@ -23,13 +23,13 @@ import WireProtocol
       order: order, endsAt: 1_000)
   }
 
-  private func takenOver(_ order: StartOrder) -> Observation {
+  private func intervened(_ order: StartOrder, _ intervention: Intervention) -> Observation {
     .intervened([
       Dispatch(
         message: order.message, session: order.session,
         holder: LeaseHolder(device: DeviceID(high: 0xD, low: 1), store: StoreID(rawValue: 1)),
         token: order.token, attempt: order.attempt, request: 1, content: 1, milliseconds: 1,
-        intervention: .takeOver)
+        intervention: intervention)
     ])
   }
 
@@ -38,7 +38,7 @@ import WireProtocol
     let first = order(1)
     #expect(checker.noted(.agentStarted(device: 0, first), in: simulation) == [])
     works(first, on: 0)
-    if isTakenOver { _ = checker.noted(takenOver(first), in: simulation) }
+    if isTakenOver { _ = checker.noted(intervened(first, .takeOver), in: simulation) }
     let found = checker.noted(.agentStarted(device: 1, order(2)), in: simulation)
     #expect(found.count == (isTakenOver ? 0 : 1))
     let moved = checker.noted(
@@ -49,10 +49,10 @@ import WireProtocol
   }
 
   /// The server granted an attempt, and its answer took so long that somebody took the attempt over.
-  @Test func aLateBeginningIsNoSecondAgent() {
+  @Test func aLateBeginningIsNotASecondAgent() {
     let checker = AloneChecker()
     let first = order(1)
-    _ = checker.noted(takenOver(order(2)), in: simulation)
+    _ = checker.noted(intervened(order(2), .takeOver), in: simulation)
     _ = checker.noted(.agentStarted(device: 0, first), in: simulation)
     works(first, on: 0)
     #expect(checker.noted(.agentStarted(device: 1, order(2)), in: simulation) == [])
@@ -68,7 +68,7 @@ import WireProtocol
   }
 
   /// The server's store goes back while the answer is on its way.
-  @Test func whatTheServerForgotIsOfAnEarlierLife() {
+  @Test func turnsThatTheServerForgotAreOfAnEarlierLife() {
     var lives = GrantLives()
     lives.note(granted(order(1)), in: simulation)
     let disk = simulation.server.disk
@@ -103,5 +103,22 @@ import WireProtocol
     second.attempt = 2
     let found = checker.noted(.agentStarted(device: 1, second), in: simulation)
     #expect(found.count == (isForgotten ? 0 : 1))
+  }
+
+  @Test(arguments: [true, false]) func anApprovalAfterTheStopIsFound(isInTime: Bool) {
+    let checker = StopChecker()
+    let request = RequestID(high: 0xA5, low: 1)
+    var agent = SimulatedDevice.Agent(order: order(1), endsAt: 1_000)
+    agent.requests[request] = true
+    simulation.devices[0].process?.agents[Self.session] = agent
+    let allowed = Observation.allowed(device: 1, request, shown: nil)
+    _ = checker.noted(.raised(device: 0, life: 0, request), in: simulation)
+    if isInTime { _ = checker.noted(allowed, in: simulation) }
+    _ = checker.noted(intervened(order(1), .stop), in: simulation)
+    _ = checker.noted(allowed, in: simulation)
+    let person = simulation.devices[1].currentFiles.device
+    let found = checker.noted(
+      .decided(device: 0, request, AskAnswer(ending: .allowed, device: person)), in: simulation)
+    #expect(found.count == (isInTime ? 0 : 1))
   }
 }

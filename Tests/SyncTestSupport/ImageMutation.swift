@@ -1,7 +1,7 @@
 package import QueueModel
 import SequenceCRDT
 
-/// Random changes of a state, as an attacker who can write every field might make them.
+/// Random changes to a state, as an attacker who can write every field might make them.
 package enum ImageMutation {
   /// Makes one change.
   package static func change(_ image: inout WorkspaceImage, using generator: inout SeededGenerator)

@@ -17,7 +17,7 @@ package struct SequenceProgram {
   /// The limits of a program.
   package struct Bounds {
     package var replicas = 3
-    /// From here on, a replica makes no own insertions.
+    /// From here on, a replica makes no insertions itself.
     package var unitsMax = 240
     package var longLength = 40
     /// The number of steps between comparisons of a replica; the counts are compared at every step.
@@ -305,7 +305,7 @@ extension SequenceProgram {
   }
 
   private mutating func takeCopy(of index: Int) throws(Failure) {
-    action = "the copy is looked at"
+    action = "the copy is checked"
     if let copy { try check(copy) }
     let text = replicas[index].text
     copy = Copy(text: text, order: order(of: index), content: text.text)

@@ -59,7 +59,7 @@ package enum UndoCheck {
       }
       var shown = View(device.workspace, known: before.workspace, ignoringPauseOf: paused)
       let expected = View(wanted, known: before.workspace, ignoringPauseOf: paused)
-      // A session with changes of others stays, even if the command added or restored it.
+      // A session with changes by others stays, even if the command added or restored it.
       if command == .undo { shown.leaveOut(sessionsBesides: expected, known: before.workspace) }
       if shown != expected { details.append("\(what): \(shown), not \(expected)") }
     }

@@ -5,7 +5,7 @@ import Testing
 
 #if os(Linux)
   @Suite(.timeLimit(.minutes(5))) struct ServiceNotifierTests {
-    @Test func whatIsSentArrives() async throws {
+    @Test func sentMessagesArrive() async throws {
       for socket in [
         "/tmp/csp-notify-\(UInt32.random(in: .min ... .max))",
         "@csp-notify-\(UInt32.random(in: .min ... .max))",
@@ -20,14 +20,14 @@ import Testing
       }
     }
 
-    @Test func whatIsNoSocketIsNotSentTo() {
+    @Test func nothingIsSentToAnInvalidSocket() {
       for name in ["", "/", "@", "relative", "vsock:2:1", "/" + String(repeating: "a", count: 108)]
       {
         #expect(ServiceNotifier(socket: name) == nil, "\(name)")
       }
     }
 
-    @Test func whetherItLivesIsSaidOnlyWhereThatIsAsked() async throws {
+    @Test func watchdogReportsAreSentOnlyOnRequest() async throws {
       let socket = "@csp-notify-\(UInt32.random(in: .min ... .max))"
       let manager = try Manager(socket: socket)
       defer { manager.close() }
@@ -58,11 +58,6 @@ import Testing
       living.cancel()
       goesOn.finish()
       await living.value
-    }
-
-    @Test func wordsOfUnitsAreQuoted() {
-      #expect(UnitText.word(#"/a "b"/$HOME/100%\"#) == #""/a \"b\"/$$HOME/100%%\\""#)
-      #expect(UnitText.canHold("ä b") && !UnitText.canHold("a\nb") && !UnitText.canHold("\u{7F}"))
     }
   }
 

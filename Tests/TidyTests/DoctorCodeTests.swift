@@ -4,11 +4,11 @@ import Testing
 /// A test provokes every fault that the doctors know: the tests contain the codes of the sources.
 @Suite struct DoctorCodeTests {
   private static let sources = [
-    "Client/SyncCommand/Doctor", "Server/SyncServer/Doctor", "Protocol/HealthChecks",
+    "Client/SyncCommand/Doctor", "Server/SyncServer/Doctor", "Sources/Operations",
   ]
   private static let tests = [
     "Tests/SyncCommandTests", "Tests/SyncServerTests", "Tests/EndToEndTests",
-    "Tests/HealthChecksTests",
+    "Tests/OperationsTests",
   ]
 
   /// Codes of findings that are warnings or errors.

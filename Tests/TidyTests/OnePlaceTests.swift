@@ -13,7 +13,7 @@ import Testing
   }
 
   /// `ExitStatus` has a name for each code.
-  @Test func whatProgramsEndWith() throws {
+  @Test func exitCodesHaveNames() throws {
     for file in try Repository.swiftFiles() where !file.path.hasPrefix("Tests/") {
       for match in file.code.matches(of: /\b(?:exitCode: |exit\()[1-9][0-9]*/) {
         Issue.record("\(file.path): \(match.output)")

@@ -13,11 +13,11 @@ import Testing
     "asks leave": 0, "asks for leave": 0, "ask for leave": 0, "leave is": 0,
     "stands still": 1, "stand still": 0, "stands there": 1, "what stands": 1, "what lies": 0,
     "what is over": 1, "that are over": 0, "what became of": 1, "is harmless": 1,
-    "let in": 9, "lets in": 0, "goes on without": 0, "gives back": 0, "is due": 14, "stays so": 2,
+    "let in": 7, "lets in": 0, "goes on without": 0, "gives back": 0, "is due": 14, "stays so": 2,
     "where nothing": 0, "where nobody": 0, "where somebody": 0, "where none": 0,
     "where it is not": 0, "where it does not": 0, "where there is": 0, "where there are": 0,
-    "where one is": 0, "where that is": 0, "takes no": 5, "is no json": 0, "is no uuid": 0,
-    "it is said": 0, "anew": 1,
+    "where one is": 0, "where that is": 0, "takes no": 4, "is no json": 0, "is no uuid": 0,
+    "it is said": 0, "anew": 0,
   ]
 
   @Test func awkwardPhrasesDoNotSpread() throws {

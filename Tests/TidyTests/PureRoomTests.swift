@@ -19,12 +19,12 @@ import Testing
   }
 
   /// A sequence number may be 2^31, which does not fit 32 bits with a sign.
-  @Test func sequenceNumbersAreNoIndexes() throws {
+  @Test func sequenceNumbersAreNotIndexes() throws {
     #expect(try occurrences(of: /\bInt\(Limits\.sequenceMax/) == [])
     #expect(try occurrences(of: /\bInt\([a-z.]*\b(?:seq|milliseconds)\)/) == [])
   }
 
-  @Test func codingStandsInExtensionsOfItsOwn() throws {
+  @Test func codingIsInSeparateExtensions() throws {
     let declared = try occurrences(
       of: /\b(?:struct|enum|class|protocol) [A-Za-z]+: [^{]*\b(?:Codable|Decodable|Encodable)\b/)
     #expect(declared.allSatisfy { $0.contains("enum Kind") }, "\(declared)")

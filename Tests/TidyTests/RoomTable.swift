@@ -21,6 +21,7 @@ enum RoomTable {
   ]
 
   static let rules: [RoomRule] = [
+    RoomRule(name: "Platform", folder: "Sources/Platform", system: platform),
     RoomRule(name: "Basics", folder: "Sources/Basics"),
     RoomRule(
       name: "CommandArguments", folder: "Sources/CommandArguments", rooms: ["Basics"],
@@ -41,6 +42,9 @@ enum RoomTable {
     RoomRule(
       name: "SQLiteAccess", folder: "Sources/SQLiteAccess", foreign: ["GRDB", "GRDBSQLite"],
       mayHoldSQL: true),
+    RoomRule(
+      name: "Operations", folder: "Sources/Operations", rooms: ["Platform", "Basics"],
+      foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOSSL"], system: platform),
     RoomRule(name: "CZlib", folder: "Protocol/CZlib"),
     RoomRule(name: "DeltaCodec", folder: "Protocol/DeltaCodec", rooms: model),
     RoomRule(
@@ -48,9 +52,6 @@ enum RoomTable {
     RoomRule(name: "LocalAPI", folder: "Protocol/LocalAPI", rooms: ["Basics", "QueueModel"]),
     RoomRule(name: "PushNotices", folder: "Protocol/PushNotices", rooms: ["Basics"]),
     RoomRule(name: "NetworkAddresses", folder: "Protocol/NetworkAddresses"),
-    RoomRule(
-      name: "HealthChecks", folder: "Protocol/HealthChecks", rooms: ["Basics"],
-      foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOSSL"], system: platform),
     RoomRule(name: "DispatchAuthority", folder: "Sources/DispatchAuthority", rooms: wire),
     RoomRule(
       name: "ServerCore", folder: "Server/ServerCore",
@@ -69,7 +70,7 @@ enum RoomTable {
     RoomRule(
       name: "SyncServer", folder: "Server/SyncServer",
       rooms: wire.union([
-        "Basics", "PushNotices", "NetworkAddresses", "HealthChecks", "ServerCore", "ServerStore",
+        "Basics", "PushNotices", "NetworkAddresses", "Operations", "ServerCore", "ServerStore",
         "PushDelivery", "ProcessResources", "Observability", "Systemd",
       ]),
       foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "NIOSSL", "Logging", "Crypto"],
@@ -77,7 +78,7 @@ enum RoomTable {
     RoomRule(
       name: "SyncServerCommand", folder: "Server/SyncServerCommand",
       rooms: [
-        "Basics", "CommandArguments", "QueueModel", "NetworkAddresses", "HealthChecks",
+        "Basics", "CommandArguments", "QueueModel", "NetworkAddresses", "Operations",
         "ServerCore", "SyncServer", "ProcessResources", "Observability", "Systemd",
       ],
       foreign: ["ArgumentParser", "ServiceLifecycle", "UnixSignals", "Logging"], system: platform),
@@ -114,8 +115,8 @@ enum RoomTable {
     RoomRule(
       name: "SyncCommand", folder: "Client/SyncCommand",
       rooms: [
-        "Basics", "CommandArguments", "LocalAPI", "PushNotices", "HealthChecks", "AgentFormats",
-        "QueueModel", "Systemd",
+        "Platform", "Basics", "CommandArguments", "LocalAPI", "PushNotices", "Operations",
+        "AgentFormats", "QueueModel", "Systemd",
       ],
       foreign: ["ArgumentParser", "NIOCore", "NIOPosix", "NIOHTTP1"],
       system: platform),

@@ -26,7 +26,7 @@ import Testing
     #expect(rooms.contains("Consumer") && !rooms.contains(String(name)), "\(name)")
   }
 
-  @Test func nothingElseStandsAtTheTop() throws {
+  @Test func nothingElseIsAtTheTop() throws {
     for entry in try Repository.entries(of: ".") {
       #expect(Repository.topLevel.contains(entry), "\(entry) has no place at the top")
     }
@@ -55,8 +55,8 @@ import Testing
 
   @Test func everyRoomHasItsTests() throws {
     let tests = Set(try PackageManifest.rooms().filter(\.isTest).map(\.name))
-    // Tests of other rooms compare with the oracle.
-    let testedByOthers: Set = ["SyncServerCommand", "CZlib", "QueueOracle"]
+    // Tests of other rooms compare with the oracle; `Platform` only has imports.
+    let testedByOthers: Set = ["SyncServerCommand", "CZlib", "QueueOracle", "Platform"]
     for rule in RoomTable.rules where !testedByOthers.contains(rule.name) {
       #expect(tests.contains(rule.name + "Tests"), "\(rule.name) has no tests")
     }

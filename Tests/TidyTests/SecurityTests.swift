@@ -26,5 +26,5 @@ import Testing
       "rows of SECURITY.md that THREAT-MODEL.md lacks, or has too many of")
   }
 
-  @Test func whatIsDoneNamesTestsAndWhatIsLeftAReason() throws { try Self.table.check() }
+  @Test func doneRowsNameTestsAndOpenRowsAReason() throws { try Self.table.check() }
 }

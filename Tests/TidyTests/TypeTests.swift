@@ -2,7 +2,7 @@ import Testing
 
 /// The name of a type means one thing.
 @Suite struct TypeTests {
-  @Test func noTypeNameStandsInTwoRooms() throws {
+  @Test func noTypeNameIsInTwoRooms() throws {
     var rooms: [String: Set<String>] = [:]
     for block in try TypeBlock.all() where !block.isPrivate {
       rooms[block.type, default: []].insert(block.room)

@@ -53,7 +53,7 @@ struct DamageTests {
     }
   }
 
-  @Test(arguments: packedFiles) func whatFollowsAnEnvelopeIsRefused(file: String) throws {
+  @Test(arguments: packedFiles) func bytesAfterAnEnvelopeAreRefused(file: String) throws {
     for vector in try VectorFile.allBytes([file]) {
       for more in [[0], [0xFF, 0xFF], vector.bytes] as [[UInt8]] {
         guard case .refused = read(vector.bytes + more, file) else {

@@ -69,7 +69,7 @@ import Testing
     }
   }
 
-  @Test func whatIsWrittenIsRead() throws {
+  @Test func writtenSettingsAreRead() throws {
     for request in InboxRequestTests.requests {
       #expect(try InboxRequest(request.request(id: 9)) == request)
     }
@@ -80,7 +80,7 @@ import Testing
     }
   }
 
-  @Test func whatIsCutOffIsRefused() throws {
+  @Test func truncatedRequestsAreRefused() throws {
     for request in InboxRequestTests.requests {
       let whole = request.request(id: 1)
       for length in whole.payload.indices {
@@ -133,7 +133,7 @@ import Testing
   }
 
   /// The standard delay takes no bytes, so that equal preferences have equal bytes.
-  @Test func thePersonsDelayIsThereWhereItIsNotTheStandard() throws {
+  @Test func theUsersDelayIsPresentIfItIsNotTheDefault() throws {
     for seconds in [0, 1, 59, 61, WireLimits.personDelaySecondsMax] {
       let request = InboxRequest.setPreferences(
         NotificationPreferences(personDelaySeconds: seconds))

@@ -69,7 +69,7 @@ struct SnapshotEnvelopeTests {
     #expect(throws: WireError.self) { try Envelope.delta.unwrap([0xC4] + sealed.dropFirst()) }
   }
 
-  @Test func whatIsPackedForFilesOpensAndReadsTheSame() throws {
+  @Test func snapshotsForFilesOpenAndReadTheSame() throws {
     var device = TestDevice(1)
     for number in UInt64(1)...5 { try device.perform(.send("text \(number)", as: number, in: "s")) }
     let workspace = device.workspace

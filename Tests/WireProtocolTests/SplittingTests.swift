@@ -26,7 +26,7 @@ struct SplittingTests {
     #expect(PackedDelta.pack([], bytesMax: 100) == [])
   }
 
-  @Test func whatFitsIsOnePart() throws {
+  @Test func aDeltaThatFitsIsOnePart() throws {
     let operations = VectorValues.kinds.flatMap(\.operations)
     let parts = PackedDelta.pack(operations, bytesMax: 4_096)
     #expect(parts == [PackedDelta.pack(operations)])
@@ -63,7 +63,7 @@ struct SplittingTests {
     }
   }
 
-  @Test func whatBelongsToOneMessageStaysTogether() throws {
+  @Test func operationsOfOneMessageStayTogether() throws {
     var device = TestDevice(9, queueSizeMax: 1_000)
     let files = try (0..<3).map { number in
       try QueueModel.Attachment(
@@ -86,7 +86,7 @@ struct SplittingTests {
     #expect(seen.joined().count == 30 * 5)
   }
 
-  @Test func commandsAreKeptWholeWhereTheyFit() throws {
+  @Test func commandsAreKeptWholeIfTheyFit() throws {
     let typing = (0..<200).map { number in
       Operation(
         id: id(10 + 20 * number),
@@ -104,7 +104,7 @@ struct SplittingTests {
     #expect(ends.allSatisfy { ($0 - 9) % 40 == 0 }, "\(ends)")
   }
 
-  /// An addition and the mark that more of it is to come are in one delta, wherever the delta is
+  /// An addition and the mark that more of it follows are in one delta, wherever the delta is
   /// cut.
   @Test func noAdditionComesWithoutItsMark() throws {
     var device = TestDevice(9)
@@ -172,7 +172,7 @@ struct SplittingTests {
   @Test func deltasEndAtTheirRows() throws {
     let most = WireLimits.deltaRowsMax
     func deletions(_ count: Int) -> [QueueModel.Operation] {
-      // Every second scalar, so that no row continues the one before.
+      // Every second scalar, so that no row continues the previous one.
       (0..<count).map { number in
         Operation(
           id: id(1_000_000 + number),
@@ -213,6 +213,28 @@ struct SplittingTests {
         element: id(2), field: .name, value: .text(noise(1_000, seed: 4)),
         stamp: VectorValues.stamp))
     #expect(PackedDelta.pack([name, name], bytesMax: 100).count == 2)
+  }
+
+  // I-36
+  @Test func aCommandThatIsLongerThanADeltaIsReadFromTheDisk() throws {
+    let length = Limits.contentBytesMax
+    let operations = [
+      Operation(
+        id: id(1),
+        body: .deleteText(
+          Operation.DeleteText(message: id(3), first: id(9_000_000), count: UInt32(length)))),
+      Operation(
+        id: id(length + 1),
+        body: .insertText(
+          Operation.InsertText(
+            message: id(3), origins: .init(left: nil, right: nil), text: noise(length, seed: 7)))),
+    ]
+    let stored = PackedDelta.pack(operations)
+    let read = try PackedDelta.unpackStored(stored)
+    #expect(DeltaCodec.encode(read) == DeltaCodec.encode(operations))
+    #expect(throws: WireError.self) { try PackedDelta.unpack(stored) }
+    let parts = PackedDelta.pack(read, bytesMax: WireLimits.deltaBytesMax)
+    #expect(try parts.flatMap(PackedDelta.unpack).map(\.id.seq).max() != nil && parts.count > 1)
   }
 
   @Test func longestMessageFitsOneDelta() throws {

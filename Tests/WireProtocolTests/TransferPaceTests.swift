@@ -16,7 +16,7 @@ struct TransferPaceTests {
     #expect((left <= 0) == arrives)
   }
 
-  @Test func hasteGivesNoLeaveToStall() {
+  @Test func hasteAllowsNoStall() {
     var pace = TransferPace(start: 0, graceMilliseconds: 120_000)
     #expect(pace.deadline == 120_000)
     pace.moved(9 << 20, at: 1_000)

@@ -172,7 +172,7 @@ extension ConnectionMachine {
     }
     var live = live
     if changes.batch != 0 {
-      // A batch of this device with other stamps than the device's.
+      // A batch of this device, with stamps that differ from the device's.
       problem = nil
       _ = live.window.takeFlight(changes.batch, at: context.now)
     }

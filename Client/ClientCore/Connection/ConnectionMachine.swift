@@ -15,7 +15,7 @@ import WireProtocol
 ///  └── stopped, switched off, another pairing or none, refused for good: from everywhere
 /// ```
 ///
-/// All changes of the device go through `perform`, so that they are sent; other machines use
+/// All changes by the device go through `perform`, so that they are sent; other machines use
 /// `ready`, `current` and `hasServer` of the connection.
 struct ConnectionMachine: Sendable {
   typealias Action = ClientCore.Action
@@ -227,7 +227,7 @@ extension ConnectionMachine {
     return Apartness(unsent: unsent)
   }
 
-  /// The same, also if the server has not answered.
+  /// The same, even if the server has not answered.
   func apart(isSilent: Bool) -> Apartness? {
     apart ?? (isSilent && hasServer ? Apartness() : nil)
   }

@@ -33,9 +33,9 @@ struct ExecutionMachine: Sendable {
 
   /// nil if this program runs no agents.
   private(set) var executor: Executor?
-  /// The choices of users at this device about single sessions, also before it runs agents.
+  /// The choices of users at this device about single sessions, even before it runs agents.
   private(set) var choices = SessionChoices() { didSet { executor?.choices = choices } }
-  /// Whether the program is about to end, also if that was requested before it ran agents.
+  /// Whether the program is about to end, even if that was requested before it ran agents.
   private(set) var isDraining = false
   /// Whether the server decides.
   private var isServerAsked = false
@@ -101,7 +101,7 @@ struct ExecutionMachine: Sendable {
       throw InvariantViolation(reason: "what could not be stored is not tried again")
     }
     guard executor?.isDraining ?? isDraining == isDraining else {
-      throw InvariantViolation(reason: "the executor does not know that the program is to end")
+      throw InvariantViolation(reason: "the executor does not know that the program will end")
     }
   }
 }

@@ -2,7 +2,7 @@ package import QueueModel
 
 /// Why sessions wait: the reasons for users, and the executor's own checks.
 extension Executor {
-  /// Why nothing of a session starts, as `step` sees it. nil if this device is not the host,
+  /// Why no message of a session starts, as `step` sees it. nil if this device is not the host,
   /// nothing waits, or an agent works. nil also if the queue itself shows the reason: it is paused,
   /// or waits for a decision.
   ///

@@ -11,6 +11,7 @@ extension Executor {
     guard let run = sessions[session] else { return [] }
     var actions: [Action] = []
     forgetPastTimes(of: session, at: context)
+    forgetWhatWasMoved(from: session, in: workspace)
     if !isAlone, let lease = run.lease.held,
       context.now - lease.provenAt >= LeaseTimes.selfStopMilliseconds
     {
@@ -125,86 +126,6 @@ extension Executor {
     return [ask(.dispatch(request, text: head.state.text), for: session, at: context)]
   }
 
-  /// A message that is reported as running, but that no agent here has. The device that should
-  /// report its end is no longer the host, or lost its memory.
-  func orphan(
-    of session: SessionID, in workspace: Workspace
-  ) -> (message: MessageID, run: Run)? {
-    guard let session = sessions[session], session.work == .none,
-      let head = try? workspace.messageQueue(session.session).messages.first(where: {
-        $0.status == .running
-      }), let run = head.run,
-      // Its report may not be stored yet.
-      !sessions.values.contains(where: {
-        $0.past.lastEnded?.isReported(by: run, of: head.id) == true
-      }),
-      // A user may have moved it here while its agent works for another session.
-      !sessions.values.contains(where: { $0.work.order?.message == head.id })
-    else { return nil }
-    return (head.id, run)
-  }
-
-  /// It may run elsewhere, and have been moved here meanwhile: the authority knows.
-  private mutating func seek(
-    _ message: MessageID, _ run: Run, of session: SessionID, at context: EventContext
-  ) -> [Action] {
-    let sought = RunLookup(message: message, attempt: run.attempt, token: run.token)
-    if let known = sessions[session]?.past.sought, known.isLost, known.isSame(as: sought) {
-      return adopt(message, run, isTakenOver: known.isTakenOver, of: session, at: context)
-    }
-    let renewal = renewal(session, at: context)
-    guard renewal.isEmpty else { return renewal }
-    sessions[session]?.past.sought = sought
-    return [ask(.other(.whereabouts(message)), for: session, at: context)]
-  }
-
-  mutating func whereaboutsAnswered(
-    _ session: SessionID, _ answer: AuthorityAnswer, at context: EventContext
-  ) {
-    switch answer {
-    case .takenOver:
-      sessions[session]?.past.runsElsewhere = nil
-      sessions[session]?.past.sought?.isLost = true
-      sessions[session]?.past.sought?.isTakenOver = true
-    case .held(let other, let milliseconds, let atWork):
-      sessions[session]?.past.runsElsewhere = atWork.map {
-        AttemptElsewhere(device: other, atWork: $0)
-      }
-      let wait = max(ExecutorTimes.retryMillisecondsMin, Int64(milliseconds))
-      sessions[session]?.question.wait(Pause(until: context.now + wait, endsWithChange: true))
-    case .unavailable:
-      wait(session, endsWithChange: false, at: context)
-    default:
-      sessions[session]?.past.runsElsewhere = nil
-      sessions[session]?.past.sought?.isLost = true
-    }
-  }
-
-  /// The lease proves that no other device runs the session; so the outcome of the message is
-  /// unknown.
-  ///
-  /// If the attempt was taken over, that is reported under the new lease, and a user decides. So it
-  /// counts, whatever the old host reports later.
-  private mutating func adopt(
-    _ message: MessageID, _ run: Run, isTakenOver: Bool, of session: SessionID,
-    at context: EventContext
-  ) -> [Action] {
-    guard let lease = sessions[session]?.lease.held else {
-      return [claim(session, at: context)]
-    }
-    guard lease.token >= run.token else {
-      // It ran in another queue, or the lease is no longer this device's: only a later one counts.
-      sessions[session]?.lease.drop()
-      wait(session, endsWithChange: false, at: context)
-      return []
-    }
-    let order = StartOrder(
-      session: session, message: message, attempt: run.attempt,
-      token: isTakenOver ? lease.token : run.token, text: "")
-    sessions[session]?.past.lastEnded = order
-    return isTakenOver ? [gaveUp(order, at: context)] : recover(order, .unknown, at: context)
-  }
-
   /// Nothing is waiting to run: the lease is kept for a while, so that the next message starts at
   /// once, and is then released.
   private mutating func rest(
@@ -243,7 +164,7 @@ extension Executor {
     return ask(.other(.release(session: session, token: token)), for: session, at: context)
   }
 
-  private mutating func renewal(_ session: SessionID, at context: EventContext) -> [Action] {
+  mutating func renewal(_ session: SessionID, at context: EventContext) -> [Action] {
     guard let run = sessions[session], run.question.asking == nil,
       run.question.pause?.isForRenewal != true
     else { return [] }
@@ -321,6 +242,7 @@ extension Executor {
     _ session: SessionID, _ request: DispatchRequest, text: String, _ answer: AuthorityAnswer,
     in workspace: Workspace, at context: EventContext
   ) -> [Action] {
+    sessions[session]?.past.runsElsewhere = nil
     switch answer {
     case .go:
       let order = StartOrder(
@@ -368,6 +290,8 @@ extension Executor {
       let wait = max(time - context.wall, ExecutorTimes.retryMillisecondsMin)
       sessions[session]?.times.passedOver[request.message] =
         context.now + min(wait, ExecutorTimes.wallLookMilliseconds)
+    case .held(let other, _, let atWork?):
+      movedHere(session, AttemptElsewhere(device: other, atWork: atWork), at: context)
     case .stale, .paused, .cancelled, .notYet:
       // The authority knows of changes that are on their way here.
       wait(session, endsWithChange: true, at: context)
@@ -478,7 +402,7 @@ extension Executor {
     sessions[session]?.lease = .lapsed(token: token)
   }
 
-  private mutating func claim(_ session: SessionID, at context: EventContext) -> Action {
+  mutating func claim(_ session: SessionID, at context: EventContext) -> Action {
     counters.claims += 1
     let lapsed = sessions[session]?.lease.lapsedToken ?? 0
     return ask(.other(.lease(session: session, token: lapsed)), for: session, at: context)

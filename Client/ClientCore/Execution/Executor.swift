@@ -303,7 +303,7 @@ package struct Executor: Sendable {
       + step(session, in: workspace, at: context)
   }
 
-  /// The program is to end: nothing new starts; running agents may finish until they are stopped.
+  /// The program will end: nothing new starts; running agents may finish until they are stopped.
   package mutating func drainRequested(
     in workspace: Workspace, at context: EventContext
   ) -> [Action] {

@@ -58,7 +58,7 @@ extension SessionRun.Question {
 }
 
 extension SessionRun.NextRequest {
-  /// The number of the request, also while it is being withdrawn.
+  /// The number of the request, even while it is being withdrawn.
   var id: UInt64? {
     switch self {
     case .none: nil

@@ -113,7 +113,7 @@ struct SessionRun: Hashable, Sendable {
 enum StopReason: Hashable, Sendable {
   /// Another store has a later lease, or the attempt was taken over.
   case fenced
-  /// The server did not answer for too long, and the session's setting is to stop then.
+  /// The server did not answer for too long, and the session has the setting "stop".
   case serverLost
   case drained
   case person
@@ -135,7 +135,7 @@ struct Asking: Hashable, Sendable {
   var subject: Subject
   var id: UInt64
   var sentAt: Int64
-  /// How often it was asked again on the same connection.
+  /// How many times it was asked again on the same connection.
   var repeats = 0
 
   var request: AuthorityRequest {
@@ -157,7 +157,7 @@ struct Asking: Hashable, Sendable {
 struct Pause: Hashable, Sendable {
   /// On the clock that never steps.
   var until: Int64
-  /// Whether a change of the queues ends the pause.
+  /// Whether a change to the queues ends the pause.
   var endsWithChange: Bool
   /// Whether the unanswered question is the renewal of the lease.
   var isForRenewal = false

@@ -20,8 +20,8 @@ package struct StartOrder: Hashable, Sendable {
     self.text = text
   }
 
-  /// Whether a run of a message belongs to this order, or is an earlier one with its number. After
-  /// a restore of the server, an attempt with the same number may run under a later lease.
+  /// Whether a run of a message belongs to this order, or to an earlier order with the same number.
+  /// After a restore of the server, an attempt with the same number may run under a later lease.
   func isReported(by run: Run, of message: MessageID) -> Bool {
     self.message == message && attempt == run.attempt && token >= run.token
   }

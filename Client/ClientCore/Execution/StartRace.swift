@@ -1,7 +1,7 @@
 package import QueueModel
 package import WireProtocol
 
-/// A change of a waiting message, which races with its start. The author of the change asks the
+/// A change to a waiting message, which races with its start. The author of the change asks the
 /// authority for the message's `outcome` after it, and the answer shows which came first.
 ///
 /// ```swift

@@ -29,7 +29,7 @@ package enum NotificationEnding: Hashable, Sendable {
   case crowdedOut
 }
 
-/// Changes of the notifications that a device stores.
+/// Changes to the notifications that a device stores.
 package struct NotificationChanges: Hashable, Sendable {
   /// Known from now on, and displayed if `isStanding`.
   package var received: [DeviceNotification] = []

@@ -13,7 +13,7 @@ package struct OutgoingQueue: Sendable {
     case send(OutgoingMessage, sequence: UInt64, attempt: Int)
     case delivered(MessageID)
     case failed(MessageID, MessageQueueError)
-    /// For the log: a confirmation arrived for a message that was given up, or was to be sent
+    /// For the log: a confirmation arrived for a message that was abandoned, or waited to be sent
     /// again.
     case confirmedLate(MessageID, QueueStatus)
   }
@@ -131,7 +131,7 @@ extension OutgoingQueue {
 
   /// Adds a message. One that is known already is not changed (S3-58).
   ///
-  /// - Throws: `queueFull`, `alreadyDelivered`, `messageIDTaken`; nothing changed then.
+  /// - Throws: `queueFull`, `alreadyDelivered`, `messageIDTaken`, without changing anything.
   package mutating func enqueue(
     _ message: OutgoingMessage, at context: EventContext
   ) throws(MessageQueueError) -> QueuedMessage {
@@ -251,7 +251,7 @@ extension OutgoingQueue {
   /// - Parameters:
   ///   - attempt: the attempt that failed; nil means the latest. A failure of an earlier attempt
   ///     says
-  ///     nothing about the present one (S3-52).
+  ///     nothing about the current one (S3-52).
   ///   - isPermanent: trying again is pointless (S3-58).
   package mutating func sendFailed(
     _ id: MessageID, attempt: Int? = nil, reason: String?, isPermanent: Bool,

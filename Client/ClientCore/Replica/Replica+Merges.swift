@@ -1,26 +1,26 @@
 import QueueModel
 import SequenceCRDT
 
-/// Which changes of texts in the log were merged with others that were saved apart.
+/// Finds the changes to texts in the log that were merged with independently saved texts.
 extension Replica {
-  /// How many generations of editions a look at the log goes back from those that are live.
+  /// The maximum number of generations of editions that are read, back from the live ones.
   private static let editionGenerationsMax = 64
 
-  /// A save as the log holds it.
+  /// A save, as it is in the log.
   private struct Save {
     var id: OperationID
     var clears: [OperationID]
-    /// nil of a text that is not kept whole.
+    /// nil if the text is not kept whole.
     var text: String?
     /// Its place in the log.
     var entry: Int64
     var index: Int
   }
 
-  /// Marks changes of texts that were merged: another text of the message was live when they
+  /// Marks changes to texts that were merged: another text of the message was live when they
   /// arrived, and their author had not seen it. Entries that the log no longer holds are ignored.
   ///
-  /// - Complexity: O(changes of texts + the saves of their messages).
+  /// - Complexity: O(changes to texts + saves of their messages).
   func addMerges(in events: inout [HistoryEntry], store: some ReplicaStore) throws(Fault) {
     let edits = events.indices.filter { events[$0].action.isEdit }
     var saves: [OperationID: (message: MessageID, save: Save)] = [:]
@@ -45,7 +45,7 @@ extension Replica {
     }
   }
 
-  /// Reads the saves that ranges of operations hold.
+  /// Reads the saves in ranges of operations.
   private func read(
     _ ranges: [OperationRange], into saves: inout [OperationID: (message: MessageID, save: Save)],
     store: some ReplicaStore

@@ -20,7 +20,7 @@ extension Replica {
 
   /// Stores and applies operations from the server's log.
   ///
-  /// - Returns: the changes of the queues.
+  /// - Returns: the changes to the queues.
   /// - Throws: `Fault.merge` if they do not apply, `.store`.
   package mutating func merge(
     _ delivery: Delivery, at context: EventContext, store: some ReplicaStore

@@ -9,7 +9,7 @@ import SequenceCRDT
 extension Replica {
   /// Keeps the texts that others' operations will change.
   ///
-  /// - Returns: the changes of the queues.
+  /// - Returns: the changes to the queues.
   /// - Complexity: O(operations) if they change no such text; else as `merge`.
   mutating func keepRanTexts(
     before operations: [Operation], wall: Int64, at event: EventContext, store: some ReplicaStore
@@ -31,7 +31,7 @@ extension Replica {
 
   /// Keeps the texts that a snapshot will change.
   ///
-  /// - Returns: the changes of the queues.
+  /// - Returns: the changes to the queues.
   /// - Complexity: O(messages of the state and of the snapshot).
   mutating func keepRanTexts(
     before base: Base, wall: Int64, at event: EventContext, store: some ReplicaStore
@@ -67,8 +67,9 @@ extension Replica {
 }
 
 extension ConnectionMachine {
-  /// Notes which cancels of this device's user came too late: what the outbox holds of them reached the server
-  /// after the report that an agent had started. Where the server knew of the start, it said so.
+  /// Records which cancellations by this device's user came too late: they are in the outbox, and
+  /// reached the server after the report that an agent had started. If the server knew of the
+  /// start, it reports that.
   ///
   /// - Parameter wasCancelled: whether a message was cancelled here before that report.
   mutating func noteLateCancels(
@@ -77,7 +78,7 @@ extension ConnectionMachine {
     let outbox = replica.record.outbox
     var operations: [Operation] = []
     var last: Int64 = 0
-    // A notice is no reason to fail: it is left out if the log cannot be read.
+    // If the log cannot be read, the notice is omitted, which is no reason to fail.
     while !outbox.isEmpty,
       let page = try? store.entries(in: outbox.ranges, after: last, countMax: 1_000),
       let end = page.last

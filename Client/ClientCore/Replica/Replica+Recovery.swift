@@ -1,9 +1,9 @@
 import QueueModel
 import SequenceCRDT
 
-/// Continues if the server's state contradicts this device's: a memory was copied, both copies
-/// wrote under one replica, and the server was restored in between, so that its log has one of
-/// them. SPECIFICATION.md, section "Copies of a memory".
+/// Recovers if the server's state contradicts this device's: a memory was copied, both copies
+/// wrote under one replica, and the server was restored in the meantime, so that its log has the
+/// operations of only one of them. SPECIFICATION.md, section "Copies of a memory".
 extension Replica {
   /// Whether a state of the server has other operations under ids that are here and were logged.
   ///
@@ -16,10 +16,10 @@ extension Replica {
     return whole.image().contradicts(base.image)
   }
 
-  /// Replaces all local data by the server's state, and redoes in it what is missing there. One
-  /// transaction.
+  /// Replaces all local data with the server's state, and repeats in it what is missing there, in
+  /// one transaction.
   ///
-  /// - Throws: `Fault.queue` if the state has no room for it, `.store`; nothing changed then.
+  /// - Throws: `Fault.queue` if the state has no room for it, `.store`, without changing anything.
   mutating func beginAnew(
     on base: Base, _ state: Workspace, at context: EventContext, store: some ReplicaStore
   ) throws(Fault) -> TouchedQueues {
@@ -47,7 +47,7 @@ extension Replica {
     return touched
   }
 
-  /// Redoes what another state shows and this one lacks, by ordinary commands of a fresh writer.
+  /// Repeats what another state shows and this one lacks, with ordinary commands of a fresh writer.
   private mutating func entries(
     bringingBack other: Workspace, at context: EventContext
   ) throws(Fault) -> [StoredOperations] {
@@ -66,7 +66,7 @@ extension Replica {
             replica: author.replica, stamp: stamp, time: context.deviceWall, recordsUndo: false)
         ).operations
       } catch {
-        // Messages that run meanwhile are no longer stopped.
+        // Messages that have started in the meantime are no longer stopped.
         guard case .importDocument = command else { continue }
         throw .queue(error)
       }

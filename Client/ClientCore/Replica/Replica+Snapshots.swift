@@ -25,7 +25,7 @@ extension Replica {
 
   /// Takes over the server's whole state and applies the outbox again. One transaction.
   ///
-  /// - Returns: the changes of the queues; nil if the state lacks logged operations, so that the
+  /// - Returns: the changes to the queues; nil if the state lacks logged operations, so that the
   ///   server has to join this device's state first. Nothing changed then.
   /// - Throws: `Fault.merge` if the state contradicts itself, `.store`.
   package mutating func install(

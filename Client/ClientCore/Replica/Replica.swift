@@ -2,9 +2,9 @@ package import QueueModel
 import SequenceCRDT
 import WireProtocol
 
-/// The device's copy of the workspace, with the data for its sync.
+/// The device's copy of the workspace, with the data for syncing it.
 ///
-/// Every change goes to the store first and shows in memory only after the store has it, so that
+/// Every change goes to the store first, and to memory only after the store has it, so that
 /// memory and disk agree whatever fails.
 package struct Replica: Sendable {
   package internal(set) var workspace: Workspace
@@ -14,7 +14,7 @@ package struct Replica: Sendable {
   package internal(set) var undo: UndoHistory
   /// The id of the latest log entry.
   package internal(set) var lastEntry: Int64
-  /// How often the log was rebuilt since this opening, so that its entries have other ids.
+  /// How many times the log has been rebuilt since this opening, which gives its entries new ids.
   package internal(set) var rebuilds = 0
   var clock: HybridClock
   /// The author of the next operation; nil if a fresh one must be drawn for it.
@@ -27,16 +27,15 @@ package struct Replica: Sendable {
   var latestLocal: StoredOperations?
   /// When a user last typed; nil if that was before this opening.
   var typedAt: Int64?
-  /// Texts of this device's user that were too late for an agent, and for which there is no
-  /// notification yet.
+  /// Texts of this device's user that came too late for an agent, and have no notification yet.
   var late: [LateText] = []
 
-  /// Why a replica failed; nothing changed.
+  /// Why an operation of a replica failed; the replica has not changed.
   package enum Fault: Error, Hashable, Sendable {
     case queue(QueueError)
     case store(StoreError)
     case merge(MergeError)
-    /// The server's operations refer to some that it did not send before.
+    /// The server's operations refer to others that it has not sent.
     case outOfOrder
     /// The log does not reach the requested time.
     case history(HistoryError)
@@ -93,7 +92,7 @@ package struct Replica: Sendable {
   ///
   /// - Returns: the author, and the operations that it begins with.
   mutating func preparedWriter(at event: EventContext) -> (Writer, [Operation]) {
-    // The other half of the numbers is more than a command can use.
+    // The author uses only half of the numbers: the other half is more than one command can use.
     if var writer, writer.mayWrite(at: event),
       workspace.vector[writer.replica] < Limits.sequenceMax / 2,
       workspace.device(of: writer.replica)?.name == record.deviceName
@@ -176,7 +175,8 @@ package struct Replica: Sendable {
     try commit(transaction, to: store)
   }
 
-  /// The only entry after `cursor`, if it was made here a moment ago: nothing has to be read.
+  /// The only entry after `cursor`, if this device has just made it, so that nothing has to be
+  /// read.
   func onlyEntry(after cursor: Int64) -> StoredOperations? {
     guard let latestLocal, latestLocal.id == lastEntry, cursor == lastEntry - 1 else { return nil }
     return latestLocal
@@ -190,7 +190,7 @@ package struct Replica: Sendable {
     }
   }
 
-  /// Stores other settings.
+  /// Changes the record, and stores it.
   package mutating func remember(
     store: some ReplicaStore, _ change: (inout ReplicaRecord) -> Void
   ) throws(Fault) {
@@ -210,7 +210,7 @@ package struct Replica: Sendable {
   ///   - wall: the best known time, milliseconds since 1970.
   ///   - recordsUndo: whether the command itself can be undone; commands that no user requested
   ///     cannot.
-  ///   - intents: changes of agents' intents, stored in the same transaction.
+  ///   - intents: changes to agents' intents, stored in the same transaction.
   ///   - choice: a user's choice about a session, stored in the same transaction.
   ///   - apart: what is certain while the device does not know the server's state.
   ///   - connection: the one over which new operations are sent at once; nil while the device is

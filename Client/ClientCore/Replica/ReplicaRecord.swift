@@ -16,7 +16,7 @@ package struct ReplicaRecord: Hashable, Sendable {
   /// The prefix of the server's log that is stored here.
   package var prefix: LogPrefix
   package var isSyncEnabled: Bool
-  /// How often a copy of this program's memory was found to write under the same ids.
+  /// How many times a copy of this program's memory was found to write under the same ids.
   package var repairs: Int
 
   package init(device: DeviceID, deviceName: String, store: StoreID) {

@@ -53,7 +53,7 @@ package struct JournalEntry: Hashable, Sendable {
   }
 }
 
-/// Changes of the history from before the log.
+/// Changes to the history from before the log.
 package struct JournalChanges: Sendable {
   /// The maximum number of entries in a store; older ones are removed.
   package static let entriesMax = 10_000
@@ -81,7 +81,7 @@ package struct StoredOperations: Hashable, Sendable {
   }
 }
 
-/// One atomic change of a store.
+/// One atomic change to a store.
 package struct StoreTransaction: Sendable {
   package enum BaseChange: Sendable {
     case none
@@ -102,19 +102,19 @@ package struct StoreTransaction: Sendable {
   /// session that it contains ends with it (S2-44). It gets a number among the messages sent by
   /// this device.
   package var sent: (message: Command.Send, milliseconds: Int64)?
-  /// Changes of the undo history.
+  /// Changes to the undo history.
   package var undo = UndoHistory.Changes()
   /// The history of the removed entries.
   package var journal = JournalChanges()
-  /// Changes of the agents' intents.
+  /// Changes to the agents' intents.
   package var intents = IntentChanges()
   /// A choice of a user at this device about a session.
   package var choice: SessionChoice?
   /// What the device granted, if it is its own authority.
   package var authority = AuthorityRecords()
-  /// Changes of the answers that wait to be sent.
+  /// Changes to the answers that wait to be sent.
   package var answers = AnswerChanges()
-  /// Changes of the device's notifications.
+  /// Changes to the device's notifications.
   package var notifications = NotificationChanges()
   /// Whether the commit returns only once the disk has it. Until a later commit waits or
   /// `synchronize` is called, a loss of power may lose a commit that did not wait, and later ones
@@ -135,7 +135,7 @@ package struct StoreTransaction: Sendable {
   }
 }
 
-/// Changes of the messages that agents have here.
+/// Changes to the messages that agents have here.
 package struct IntentChanges: Hashable, Sendable {
   /// Handed to an agent from now on; replaces an earlier one of the same message.
   package var begun: StartOrder?

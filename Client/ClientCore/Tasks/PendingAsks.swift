@@ -158,7 +158,7 @@ package struct PendingAsks: Sendable {
 
   /// An agent asks at its own prompt, and can only be answered there.
   ///
-  /// - Returns: whether that is to be displayed: not if a request is awaited already.
+  /// - Returns: whether to display that: not if a request is awaited already.
   package mutating func prompted(_ request: RequestID, in session: SessionID) -> Bool {
     guard entries[session] == nil, prompting[session] == nil,
       let outcome = AskOutcome(request: request, ending: .withdrawn)

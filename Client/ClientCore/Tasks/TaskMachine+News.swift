@@ -83,7 +83,7 @@ extension TaskMachine {
 }
 
 extension LateText {
-  /// What happened, and the command that goes on from there.
+  /// What happened, and the command that continues from there.
   fileprivate var words: String {
     let id = message.description.prefix(8)
     if let stopCommand {

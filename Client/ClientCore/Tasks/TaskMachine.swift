@@ -48,7 +48,7 @@ package enum AnswerEnding: Hashable, Sendable {
   case tooLate
 }
 
-/// Changes of the answers that are kept to be sent.
+/// Changes to the answers that are kept to be sent.
 package struct AnswerChanges: Hashable, Sendable {
   package var kept: PendingAnswer?
   package var ended: RequestID?

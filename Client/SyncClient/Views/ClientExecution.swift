@@ -33,7 +33,7 @@ public struct ClientExecution: Sendable {
   ///   - settings: for all of that time; nil: the device's settings, with changes at once.
   ///   - deadAgents: those of `unfinished` whose agents are known to have died; the state of the
   ///     others is unknown.
-  /// - Throws: `.closed`, also if messages are being run already.
+  /// - Throws: `.closed`, even if messages are being run already.
   public func start(
     _ settings: ExecutionSettings? = nil, deadAgents: Set<MessageID> = []
   ) async throws(ClientError) -> AsyncStream<TurnOrder> {
@@ -52,7 +52,7 @@ public struct ClientExecution: Sendable {
   /// session here; a change to another one withdraws the consent. The disk has both when the call
   /// returns.
   ///
-  /// - Throws: as `QueueClient.perform`; nothing changed then.
+  /// - Throws: as `QueueClient.perform`, without changing anything.
   public func setHost(of session: SessionID, to host: DeviceID?) async throws(ClientError) {
     try await client.engine.submit(synchronizes: true) {
       core, context, store throws(Replica.Fault) in
@@ -112,11 +112,16 @@ public struct ClientExecution: Sendable {
 
   /// Stops the agent of a session on this device; its message counts as cancelled.
   ///
-  /// - Returns: whether one was at work here.
-  public func stopAgent(of session: SessionID) async throws(ClientError) -> Bool {
+  /// - Parameter message: the message that the user means; nil for whichever runs.
+  /// - Returns: the message that it worked on; nil if no agent worked here, or it worked on another message.
+  public func stopAgent(
+    of session: SessionID, at message: MessageID? = nil
+  ) async throws(ClientError) -> MessageID? {
     try await client.engine.submit { core, context, store throws(Replica.Fault) in
-      let actions = core.agentStopRequested(session, at: context, store: store)
-      return (actions != nil, actions ?? [])
+      let running = core.running[session]?.message
+      let actions = core.agentStopRequested(
+        session, of: message, at: context, store: store)
+      return (actions == nil ? nil : running, actions ?? [])
     }
   }
 

@@ -8,7 +8,7 @@ public enum CancelOutcome: Hashable, Sendable {
   case cancelled
   /// It came too late: the agent has the text.
   case invoked
-  /// The authority cannot be asked now; it is cancelled unless it has started meanwhile.
+  /// The authority cannot be asked now; the message is cancelled unless it has already started.
   case unconfirmed
 }
 
@@ -135,7 +135,7 @@ public struct ClientQueues: Sendable {
     }
   }
 
-  /// Keeps an earlier draft, too.
+  /// Adds the text to an earlier draft.
   private func keepAsDraft(_ content: String, of id: MessageID) async throws(ClientError) {
     guard let session = (try? client.workspace().message(id))?.session else { return }
     let before = try await draft(of: session)?.text

@@ -18,7 +18,7 @@ extension ClientTasks {
   /// cancelled. That says nothing about a message that the executor runs in the session.
   ///
   /// The activity is this device's, published as `DeviceEvent.activity`. The consequences are
-  /// changes of the workspace without a user's request: undo and redo skip them.
+  /// changes to the workspace without a user's request: undo and redo skip them.
   ///
   /// - Throws: `.queue` if the session is unknown or a limit is reached, `.closed`.
   @discardableResult

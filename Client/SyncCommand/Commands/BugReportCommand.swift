@@ -1,27 +1,22 @@
 import AgentFormats
 import ArgumentParser
 import Basics
-import HealthChecks
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
+import Operations
+import Platform
 
 /// `cospool bugreport`
 struct BugReportCommand: LocalCommand {
   static let configuration = CommandConfiguration(
     commandName: "bugreport",
-    abstract: "Collect what a bug report needs, without texts, names and keys.",
+    abstract: "Collect the data for a bug report, without texts, names and keys.",
     discussion: """
       EXAMPLES
         cospool bugreport
         cospool bugreport --output report.txt
 
-      Versions, what doctor finds, counts, settings that are numbers or switches, and the daemon's last \
-      log lines. It is printed. With --output you see it first, and it is written once you confirm or pass --yes. \
-      Nothing is sent. Read it before you share it.
+      The report contains versions, the doctor's findings, counts, settings that are numbers or switches, \
+      and the daemon's last log lines. The command prints it. With --output, it shows the report first, and \
+      writes it after you confirm, or at once with --yes. It sends nothing. Read the report before you share it.
       """)
   @Option(
     help: ArgumentHelp("Write it to this new file.", valueName: "file"),

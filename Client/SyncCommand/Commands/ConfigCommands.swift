@@ -119,7 +119,7 @@ struct ConfigCommands: ParsableCommand {
           cospool config check
           cospool config check other.json
 
-        Without a daemon: cospoold --check-config. Exit code 1: something is wrong.
+        Without a daemon, use cospoold --check-config. If something is wrong, the exit code is 1.
         """)
     @Argument(
       help: ArgumentHelp(

@@ -57,9 +57,9 @@ struct PairCommand: DaemonCommand {
         cospool-server pair                           on the server: prints a code
         cospool pair ws://127.0.0.1:7420 BCDF-GHJK    on the device: uses it
 
-      What is already queued here is sent to the server; nothing is lost.
+      The device sends everything that is already queued to the server; nothing is lost.
 
-        cospool pair --show                           on a paired device: a code for another one
+        cospool pair --show                           on a paired device: prints a code for another
         cospool pair --show --role viewer --expires 30d
 
       A paired device can make codes if it is a host and the server's owner allows it (cospool-server \
@@ -73,7 +73,7 @@ struct PairCommand: DaemonCommand {
   var server: String?
   @Argument(help: "The one-time code.") var code: String?
   @Flag(
-    help: "Print a one-time code for a new device; a terminal also gets a QR code of the command.")
+    help: "Print a one-time code for a new device; in a terminal, also a QR code of the command.")
   var show = false
   @Option(help: "With --show, what the new device may do: viewer, author or host.")
   var role: String?
@@ -229,7 +229,7 @@ struct SyncCommands: ParsableCommand {
           cospool sync wait --timeout 30
           cospool sync wait && sudo poweroff
 
-        Exit code 75 if it takes longer.
+        If it takes longer, the exit code is 75.
         """)
     @Option(help: ArgumentHelp("Seconds, at most a day.", valueName: "s")) var timeout = 60.0
     @OptionGroup var options: GlobalOptions

@@ -1,13 +1,8 @@
 import AgentFormats
 import ArgumentParser
 import Basics
-import HealthChecks
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
+import Operations
+import Platform
 
 /// `cospool doctor`
 struct DoctorCommand: LocalCommand {

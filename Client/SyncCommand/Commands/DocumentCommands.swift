@@ -11,8 +11,8 @@ struct ExportCommand: DocumentCommand {
         cospool export queues.json
         cospool export | jq '.sessions[].id'
 
-      The document holds what you see: sessions, messages with text, state, priority and
-      time, the order of queues and threads. It is not a backup of the sync state; for
+      The document contains what you see: sessions, messages with text, state, priority and
+      time, and the order of queues and threads. It is not a backup of the sync state; for
       that, copy the data directory.
       """)
   @Argument(
@@ -40,10 +40,10 @@ struct ImportCommand: DaemonCommand {
         cospool import queues.json
         cospool export --data A | cospool import --data B -  # up to 16 MiB
 
-      Messages and sessions are matched by id, so it is safe to import twice. What is
-      already here does not change. To take an import back: cospool undo.
+      Messages and sessions are matched by id, so it is safe to import twice. Existing
+      messages and sessions do not change. To revert an import: cospool undo.
 
-      Exit code 6: the document is damaged or has another version, and nothing is
+      Exit code 6: the document is damaged or has another version, and nothing was
       imported.
       """)
   @Argument(

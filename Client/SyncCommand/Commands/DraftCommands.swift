@@ -14,7 +14,7 @@ struct DraftCommands: ParsableCommand {
         cospool draft send -s review --urgent
         cospool draft list
 
-      A session has one draft. Sending in the session ends it.
+      A session has one draft. Sending to the session removes it.
       """,
     subcommands: [List.self, Show.self, Set.self, Clear.self, Send.self])
 

@@ -64,9 +64,9 @@ extension SessionCommands {
           cospool session take-over review
           cospool session take-over review desk
 
-        DEVICE, or else this one, runs the session from now on. The result of the interrupted turn is
-        unknown, so you decide: cospool queue retry or skip. The device that is away stops its agent
-        when it is back. If it is connected, use cospool queue stop instead.
+        DEVICE (default: this one) runs the session from now on. The result of the interrupted turn is
+        unknown, so you decide: cospool queue retry or skip. The other device stops its agent when it
+        is back. If it is connected, use cospool queue stop instead.
         """)
     @Argument(help: "The session.", completion: .sessions) var session: String
     @Argument(help: "The device.", completion: .devices) var device: String = "this"
@@ -78,7 +78,8 @@ extension SessionCommands {
 
     func request(input: StandardInput) throws -> APIRequest {
       try APIRequest(
-        .post, ["sessions", session, "take-over"], body: HostRequest(device: device))
+        .post, ["sessions", session, "take-over"],
+        body: TakeOverRequest(device: device))
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
@@ -96,7 +97,7 @@ extension SessionCommands {
         EXAMPLES
           cospool session on-lost-server deploys stop
 
-        "finish" (the default) lets the turn end, and starts nothing new until then.
+        "finish" (the default) lets the turn end, and starts nothing new until the server is back.
         "stop" stops the agent 20 seconds after the server's last answer.
         """)
     @Argument(help: "The session.", completion: .sessions) var session: String
@@ -192,7 +193,7 @@ extension QueueCommands {
   struct Start: DaemonCommand {
     static let configuration = CommandConfiguration(
       commandName: "start",
-      abstract: "Start a message now that waits for a time, from any device.",
+      abstract: "Start a waiting message before its time, from any device.",
       discussion: """
         EXAMPLES
           cospool queue start 3f2a
@@ -217,15 +218,15 @@ extension QueueCommands {
   struct Later: DaemonCommand {
     static let configuration = CommandConfiguration(
       commandName: "later",
-      abstract: "Let a message wait for a time, from any device.",
+      abstract: "Make a message wait for a time, from any device.",
       discussion: """
         EXAMPLES
           cospool queue later 3f2a --at 02:00
           cospool queue later 3f2a --at "2026-12-01 09:30"
           cospool queue later 3f2a --in 3h
 
-        The message keeps its place, and the messages behind it start until its time comes. It
-        then starts when the agent is free. cospool queue start ID starts it earlier.
+        The message keeps its place; the messages behind it can start before its time comes. After
+        that, it starts when the agent is free. cospool queue start ID starts it earlier.
         """)
     @Argument(help: ArgumentHelp("The message.", valueName: "id"), completion: .messages)
     var message: String
@@ -308,8 +309,8 @@ extension QueueCommands {
         EXAMPLES
           cospool queue stop -s review
 
-        Its message counts as cancelled; cospool queue restore brings it back. If another device runs
-        it, that device stops it within seconds, or when it is back.
+        Its message counts as cancelled; cospool queue restore restores it. If another device runs
+        the agent, that device stops it within seconds, or when it is back.
         """)
     @OptionGroup var session: SessionOption
     @OptionGroup var options: GlobalOptions
@@ -321,10 +322,11 @@ extension QueueCommands {
     func text(of answer: Answer, style: TextStyle) throws -> String {
       let stop = try answer.decoded(StopAnswer.self)
       guard stop.stopped else { return "no agent is running" }
-      guard let device = stop.device.map(TextStyle.line) else { return "stopping" }
+      let stopping = "stopping" + (stop.message.map { " " + ReceiptText.named([$0]) } ?? "")
+      guard let device = stop.device.map(TextStyle.line) else { return stopping }
       return stop.awaySince == nil
-        ? "stopping on \(device)"
-        : "\(device) is away. It stops when it is back. To continue without it: cospool session "
+        ? "\(stopping) on \(device)"
+        : "\(stopping): \(device) is away. It stops when it is back. To continue without it: cospool session "
           + "take-over \(Shell.quoted(session.id))"
     }
   }
@@ -343,7 +345,8 @@ extension QueueCommands {
         """)
     @Argument(help: ArgumentHelp("The message.", valueName: "id"), completion: .messages)
     var message: String
-    @Option(help: ArgumentHelp("How long, at most 3600.", valueName: "n")) var seconds = 60
+    @Option(help: ArgumentHelp("The number of seconds, at most 3600.", valueName: "n"))
+    var seconds = 60
     @Flag(help: "Let it start again.") var release = false
     @OptionGroup var options: GlobalOptions
 

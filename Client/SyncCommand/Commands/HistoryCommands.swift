@@ -106,21 +106,21 @@ struct UndoCommand: TurningCommand {
     abstract: "Undo your latest change on this device.",
     discussion: """
       EXAMPLES
-        cospool undo            again and again: one change further back each time
+        cospool undo            repeat it to go further back, one change each time
         cospool undo --show     what would be undone, and the obstacles
         cospool undo --skip     leave the latest change as it is, and go further back next time
 
-      Later changes of others stay. A message that an agent has got is not undone: use cospool
-      queue stop. A change that cannot be undone is shown with the command that reverses it,
-      if there is one, and stays first until you skip it. If messages could start by an undo,
-      it also pauses their session: continue with cospool queue resume. Without a connection to
-      the server, it pauses every session in which a message could start. Typing without a
-      pause is one change. The list survives restarts.
+      Later changes by others stay. Undo does not affect a message that an agent has received:
+      use cospool queue stop. If a change cannot be undone, the command shows what reverses it, if
+      anything does, and shows the change first until you skip it. If an undo could start
+      messages, it also pauses their session: continue with cospool queue resume. Without a
+      connection to the server, it pauses every session in which a message could start. Typing
+      without a pause is one change. The list survives restarts.
 
-      A terminal asks first if the change is older than a minute, or if others have worked on
-      the message since. A text that others have changed stays in the queue, and the answer
-      names the command that removes it. Exit code 1 if nothing was undone, and 130 if you
-      interrupt it; changes that are not undone by then stay.
+      In a terminal, the command asks you first if the change is older than a minute, or if others
+      have worked on the message since. A text that others have changed stays in the queue, and
+      the command shows how to remove it. Exit codes: 1 if nothing was undone, 130 if you
+      interrupt it; changes that were not undone by then stay.
       """)
   static let verbs = (does: "undo", did: "undone")
 
@@ -156,7 +156,7 @@ struct UndoCommand: TurningCommand {
 struct RedoCommand: TurningCommand {
   static let configuration = CommandConfiguration(
     commandName: "redo",
-    abstract: "Redo the change that the latest undo took back.",
+    abstract: "Redo the change that the latest undo reverted.",
     discussion: """
       EXAMPLES
         cospool undo && cospool redo
@@ -190,11 +190,11 @@ struct RedoCommand: TurningCommand {
 struct LogCommand: SessionNaming {
   static let configuration = CommandConfiguration(
     commandName: "log",
-    abstract: "Who changed what and when, the newest first.",
+    abstract: "Show who changed what, and when, newest first.",
     discussion: """
       EXAMPLES
         cospool log                    everything
-        cospool log 3f2a               one message, by its id or a beginning of it
+        cospool log 3f2a               one message, by its id or the beginning of it
         cospool log -s review -n 200   one session
         cospool log --json             with the operations, and "next" for --before
 
@@ -210,9 +210,9 @@ struct LogCommand: SessionNaming {
   var session: String?
   @Option(
     name: [.customShort("n"), .customLong("limit")],
-    help: ArgumentHelp("So many entries, at most 1000.", valueName: "n"))
+    help: ArgumentHelp("The number of entries to show, at most 1000.", valueName: "n"))
   var limit = 50
-  @Option(help: ArgumentHelp("Older than this: the \"next\" of an answer.", valueName: "place"))
+  @Option(help: ArgumentHelp("Show older entries: the \"next\" of an answer.", valueName: "place"))
   var before: String?
   @Flag(help: "Show times in UTC, with milliseconds.") var utc = false
   @OptionGroup var options: GlobalOptions

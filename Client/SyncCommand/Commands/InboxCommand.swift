@@ -13,7 +13,7 @@ struct InboxCommand: WatchableCommand {
         cospool inbox --json | jq -r '.lines[] | select(.reason == "asks").command'
 
       The page shows the same list: one line for each session. First come requests, failures,
-      unknown outcomes and merged texts, the oldest first; then the threads of the thread queue, in
+      unknown outcomes and merged texts, oldest first; then the threads of the thread queue, in
       its order, which cospool thread move changes.
       """)
   @OptionGroup var watch: WatchOption

@@ -46,10 +46,10 @@ struct NotificationCommands: ParsableCommand {
       abstract: "Dismiss notifications on this device.",
       discussion: """
         EXAMPLES
-          cospool notifications dismiss              all that need no answer and no choice
+          cospool notifications dismiss              all that need neither an answer nor a choice
           cospool notifications dismiss 1f3a-12
         """)
-    @Argument(help: "Their ids. Default: all that need no answer and no choice.") var ids:
+    @Argument(help: "Their ids. Default: all that need neither an answer nor a choice.") var ids:
       [String] = []
     @OptionGroup var options: GlobalOptions
 
@@ -66,7 +66,7 @@ struct NotificationCommands: ParsableCommand {
   struct Visible: DaemonCommand {
     static let configuration = CommandConfiguration(
       commandName: "visible",
-      abstract: "Report that you look at this device, so that nothing is pushed to it.",
+      abstract: "Report that you are looking at this device, so that nothing is pushed to it.",
       discussion: """
         EXAMPLES
           cospool notifications visible --for 300
@@ -74,9 +74,10 @@ struct NotificationCommands: ParsableCommand {
         """)
     @Option(
       name: .customLong("for"),
-      help: ArgumentHelp("How long, up to 3600.", valueName: "seconds"))
+      help: ArgumentHelp("The number of seconds, up to 3600.", valueName: "seconds"))
     var seconds = 60
-    @Flag(name: .customLong("no"), help: "Report that you no longer look.") var isOver = false
+    @Flag(name: .customLong("no"), help: "Report that you are no longer looking.")
+    var isOver = false
     @OptionGroup var options: GlobalOptions
 
     func request(input: StandardInput) throws -> APIRequest {

@@ -20,7 +20,7 @@ struct PushCommands: ParsableCommand {
         cospool config set notifyDetails on
 
       An address belongs to this device. Nothing is pushed there while the device receives its
-      notifications itself, or while you look at it. With --me the address is yours, for example your
+      notifications itself, or while you are looking at it. With --me the address is yours, for example your
       phone: it gets the notifications of all devices, if you have looked at none of them for
       notifyMeAfter seconds. A push only names the kind of event, unless notifyDetails is on.
       For --me, the settings of the device that added an address last apply.
@@ -91,7 +91,7 @@ struct PushCommands: ParsableCommand {
           cospool push add apns TOKEN --topic org.example.app --environment production
 
         Give --id to replace an address. With --me the address is yours and not this device's: it
-        gets pushes if you look at no device. It is removed with the access of the device that
+        gets pushes while you look at no other device. It is removed with the access of the device that
         added it. To keep it, first add it with the same --id on another device.
         """,
       subcommands: [APNs.self, Ntfy.self, Webhook.self])
@@ -116,7 +116,8 @@ struct PushTargetOption: ParsableArguments {
   var id: String?
   @Flag(
     name: .customLong("me"),
-    help: "The address is yours, not this device's: it gets pushes if you look at no device.")
+    help:
+      "The address is yours, not this device's: it gets pushes while you look at no other device.")
   var isMine = false
 
   func request(kind: String, address: String) throws -> APIRequest {
@@ -215,8 +216,8 @@ extension PushCommands.Add {
           cospool push add apns 8a…2f --topic org.example.app --environment production
           cospool push add apns 8a…2f --topic org.example.app --environment development --live
 
-        A device's token, the one that begins its Live Activities, and those of the activities
-        themselves are targets of their own.
+        A device's token, the token that starts its Live Activities, and the activities' own tokens
+        are separate targets.
         """)
 
     enum Environment: String, ExpressibleByArgument, CaseIterable {

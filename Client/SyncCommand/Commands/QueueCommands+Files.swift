@@ -1,13 +1,8 @@
 import ArgumentParser
 import Basics
 import LocalAPI
+import Platform
 import QueueModel
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// Files of messages, and queues as files.
 extension QueueCommands {
@@ -143,7 +138,7 @@ extension QueueCommands {
         EXAMPLES
           cospool queue export -s review queue-review.json
 
-        It is the versioned object that apps keep. Importing it loses nothing.
+        The file contains the versioned object that apps keep. Importing it loses nothing.
         """)
     @OptionGroup var session: SessionOption
     @Argument(help: ArgumentHelp("The file to write. Default, or -: stdout.", valueName: "file"))
@@ -170,7 +165,7 @@ extension QueueCommands {
 
         Messages are matched by id, so it is safe to import twice. stdin is limited to 16 MiB;
         a file with pictures may be larger. With --lines, the file is text: each line that is not
-        empty becomes a message, each time.
+        empty becomes a new message, even if you import it again.
         """)
     @Argument(help: ArgumentHelp("The file; - reads stdin.", valueName: "file")) var file: String
     @Option(

@@ -18,8 +18,9 @@ extension QueueCommands {
         If two devices edit one message independently, the edits are merged by words, and the message
         waits for your choice. Take one of its versions, which cospool queue show numbers, take the
         merged text, or edit the message. You can also name a version by its device; numbers and
-        merged count before names. A terminal shows the text first, because a further version may have
-        arrived. A version that arrives after that keeps waiting. cospool undo takes a choice back.
+        merged count before names. In a terminal, the command shows the text first, because another
+        version may have arrived. If one arrives after that, the message keeps waiting. cospool undo
+        reverts a choice.
         """)
     @Argument(help: ArgumentHelp("The message.", valueName: "id"), completion: .messages)
     var message: String

@@ -56,7 +56,8 @@ struct QueueCommands: ParsableCommand {
       name: [.customShort("s"), .customLong("session")],
       help: ArgumentHelp("Only of this session.", valueName: "session"), completion: .sessions)
     var session: String?
-    @Flag(help: "Show finished messages instead: succeeded, skipped or abandoned.") var done = false
+    @Flag(help: "Show finished messages instead: succeeded, skipped or abandoned ones.")
+    var done = false
     @Flag(help: "Show cancelled messages instead; cospool queue restore brings one back.")
     var cancelled = false
     @OptionGroup var watch: WatchOption
@@ -219,8 +220,8 @@ struct QueueCommands: ParsableCommand {
           cospool queue cancel 3f2a
           cospool queue cancel 3f2a 77b1
 
-        Exit code 5: too late. Without a connection, the server cannot confirm that it was in time.
-        A warning on stderr says so, with exit code 0.
+        Exit code 5: the agent has the message already. Without a connection, the server cannot confirm
+        the cancellation: a warning on stderr says so, and the exit code is 0.
         """)
     @Argument(help: ArgumentHelp("The messages.", valueName: "id"), completion: .messages)
     var messages: [String]

@@ -1,13 +1,8 @@
 import ArgumentParser
 import Basics
 import LocalAPI
+import Platform
 import QueueModel
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// `cospool send`
 struct SendCommand: SessionCommand {
@@ -24,9 +19,9 @@ struct SendCommand: SessionCommand {
         cospool send -s review --after 3f2a "Deploy what it built"
         cospool send -s review -- "-v means verbose here"
 
-      If the session does not exist, it is created, and the answer says so. A terminal asks first; a
-      script is refused if the name looks like that of an existing session. --new creates it without
-      asking. With --id, it is safe to send again.
+      If the session does not exist, the command creates it and says so. In a terminal, it asks you
+      first. In a script, it fails if the name looks like that of an existing session. --new creates
+      the session without asking. With --id, it is safe to send again.
 
       A prompt for later, or after others, has its place in the queue, and the prompts behind it start
       until its time comes, or until all the others have succeeded. cospool queue start ID starts it

@@ -24,9 +24,9 @@ struct ServerCommands: ParsableCommand {
           cospool server move wss://cospool.example.org
           cospool server move ws://127.0.0.1:7500
 
-        Use it if the server has another name, port or machine, or gained TLS. The device keeps its \
-        token, its workspace, and what it has not sent. The server at the new address is asked first: \
-        if it does not know this device, nothing is changed.
+        Use it if the server's name, port or machine changed, or if it now uses TLS. The device keeps its \
+        token, its workspace, and its unsent changes. It asks the server at the new address first: \
+        if that does not know this device, nothing changes.
 
         The device sends its token to that address. Use it only if you know that the server moved.
         """)

@@ -1,13 +1,8 @@
 import ArgumentParser
 import Basics
 import LocalAPI
-import Systemd
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
+import Operations
+import Platform
 
 /// `cospool service …`
 struct ServiceCommands: ParsableCommand {
@@ -32,54 +27,6 @@ struct ServiceCommands: ParsableCommand {
 
   @OptionGroup var options: GlobalOptions
 
-  /// The time limit of systemd's actions, in seconds: a daemon has 90 to stop.
-  private static let seconds: Double = 120
-
-  /// Runs a program of systemd for this user, and returns how it ended and what it wrote.
-  static func run(
-    _ words: [String], in environment: Environment
-  ) async throws(CommandFailure) -> ProgramRun {
-    let run = await ProgramRun.run(
-      words, variables: environment.variables, seconds: seconds, withErrors: true)
-    guard let run else {
-      throw CommandFailure(
-        code: "noSystemd",
-        message: "This machine has no \(words[0]). Start cospoold with the service manager that "
-          + "it has.", exitCode: ExitStatus.failed)
-    }
-    return run
-  }
-
-  /// Runs an action of systemd.
-  static func systemctl(
-    _ words: [String], in environment: Environment
-  ) async throws(CommandFailure) {
-    let run = try await run(["systemctl", "--user"] + words, in: environment)
-    guard run.status != 0 else { return }
-    let reason = run.output.trimmedEnd
-    throw CommandFailure(
-      code: "systemd",
-      message: "systemctl --user \(words.joined(separator: " ")) failed"
-        + (reason.isEmpty ? "." : ": \(reason)")
-        + absence(reason),
-      exitCode: ExitStatus.failed)
-  }
-
-  /// The advice if systemd reports that it is not running.
-  fileprivate static func absence(_ reason: String) -> String {
-    reason.contains("connect to bus")
-      ? "\nYour user systemd is not running. Log in directly instead of using su or sudo, and try again."
-      : ""
-  }
-
-  /// Whether systemd confirms a property of the service, as for `is-active` and `is-enabled`.
-  static func says(
-    _ question: String, in environment: Environment
-  ) async throws(CommandFailure) -> Bool {
-    let words = ["systemctl", "--user", question, "--quiet", SystemdUnit.name]
-    return try await run(words, in: environment).status == 0
-  }
-
   fileprivate static func home(in environment: Environment) throws(CommandFailure) -> String {
     guard let home = environment.variables["HOME"], home.hasPrefix("/") else {
       throw .usage("HOME is not set, so your folder of launch agents cannot be found. Set it.")
@@ -87,11 +34,13 @@ struct ServiceCommands: ParsableCommand {
     return home
   }
 
-  fileprivate static func path(in environment: Environment) throws(CommandFailure) -> String {
-    guard let folder = SystemdUnit.folder(environment.variables) else {
-      throw .usage("HOME is not set, so your unit folder cannot be found. Set it.")
-    }
-    return folder + "/" + SystemdUnit.name
+  /// The unit of this user's service.
+  fileprivate static func unit(in environment: Environment) throws(OperationFailure) -> ServiceUnit
+  {
+    ServiceUnit(
+      name: SystemdUnit.name,
+      path: try ServiceUnit.usersPath(SystemdUnit.name, environment.variables), isUsers: true,
+      command: LaunchAgent.command, variables: environment.variables)
   }
 
   /// The data directory of the installed service, as its file names it, if it is not this one.
@@ -147,22 +96,21 @@ struct ServiceCommands: ParsableCommand {
       if LaunchAgent.isUsed(environment.variables) {
         return try await installAgent(directory, in: environment)
       }
-      let path = try ServiceCommands.path(in: environment)
+      let service = try ServiceCommands.unit(in: environment)
+      let path = service.path
       let unit = SystemdUnit(
         program: try ServiceCommands.daemon(environment.variables), dataDirectory: directory,
         searchPath: environment.variables["PATH"] ?? "/usr/local/bin:/usr/bin:/bin")
       let text = try unit.text()
       if dryRun { return "# \(path)\n\(text)" }
-      let isActive = try await ServiceCommands.says("is-active", in: environment)
+      let isActive = try await service.says("is-active")
       try refuseInThePlaceOf(path, directory, in: environment)
       try await refuseBesideAnother(directory) { isActive && DaemonStart.isOfSystemd($0) }
       if isActive, (try? Data(contentsOf: URL(filePath: path))) == Data(text.utf8) {
         if options.json { return ServiceAnswer.object(["unit": path]) }
         return TextStyle.line("the service is running; nothing changed: \(path)")
       }
-      // If systemd does not answer, nothing is changed.
-      try await ServiceCommands.systemctl(["daemon-reload"], in: environment)
-      try await UnitInstallation(path, isActive: isActive, in: environment).start(text)
+      try await service.install(text)
       if options.json { return ServiceAnswer.object(["unit": path]) }
       if DoctorContext.lingers(environment.variables) == true {
         return TextStyle.line("started: \(path)")
@@ -250,23 +198,12 @@ struct ServiceCommands: ParsableCommand {
       let path =
         isAgent
         ? LaunchAgent.path(home: try ServiceCommands.home(in: environment))
-        : try ServiceCommands.path(in: environment)
+        : try ServiceCommands.unit(in: environment).path
       try refuseOfOtherData(path, in: environment)
-      let isThere = FileManager.default.fileExists(atPath: path)
-      if isThere {
-        if isAgent {
-          _ = try await LaunchAgent.launchctl(["bootout", LaunchAgent.target], in: environment)
-        } else {
-          try await ServiceCommands.systemctl(
-            ["disable", "--now", SystemdUnit.name], in: environment)
-        }
-        do {
-          try FileManager.default.removeItem(atPath: path)
-        } catch {
-          throw CommandFailure.unwritable(path, "cannot be removed", because: error)
-        }
-        if !isAgent { try await ServiceCommands.systemctl(["daemon-reload"], in: environment) }
-      }
+      let isThere =
+        isAgent
+        ? try await LaunchAgent.uninstall(path, in: environment)
+        : try await ServiceCommands.unit(in: environment).uninstall()
       if options.json { return ServiceAnswer.object(["removed": isThere]) }
       return TextStyle.line(
         isThere ? "removed \(path)" : "\(path) does not exist; nothing changed")
@@ -296,10 +233,7 @@ struct ServiceCommands: ParsableCommand {
         let run = try await LaunchAgent.launchctl(["print", LaunchAgent.target], in: environment)
         (isActive, text) = (run.status == 0 && run.output.contains("state = running"), run.output)
       } else {
-        isActive = try await ServiceCommands.says("is-active", in: environment)
-        let words = ["systemctl", "--user", "status", "--no-pager", "--lines=0", SystemdUnit.name]
-        let said = try await ServiceCommands.run(words, in: environment).output
-        text = said.trimmedEnd + ServiceCommands.absence(said)
+        (isActive, text) = try await ServiceCommands.unit(in: environment).status()
       }
       return CommandRunner.Outcome(
         exitCode: isActive ? 0 : ExitStatus.failed,
@@ -327,30 +261,14 @@ struct ServiceCommands: ParsableCommand {
     }
 
     func run(in environment: Environment) async throws -> String {
-      let words =
+      let log =
         LaunchAgent.isUsed(environment.variables)
-        ? [
-          "tail", "-n", "\(lines)",
-          LaunchAgent.log(home: try ServiceCommands.home(in: environment)),
-        ]
-        : ["journalctl", "--user", "--unit", SystemdUnit.name, "--no-pager", "--lines=\(lines)"]
-      let run = try await ServiceCommands.run(words, in: environment)
-      guard run.status == 0 else {
-        throw CommandFailure(
-          code: "systemd", message: "\(words[0]) failed: \(run.output.trimmedEnd)",
-          exitCode: ExitStatus.failed)
-      }
-      let text = TextStyle.block(run.output.trimmedEnd)
+        ? try await LaunchAgent.lines(
+          lines, home: try ServiceCommands.home(in: environment), in: environment)
+        : try await ServiceCommands.unit(in: environment).log(lines: lines)
+      let text = TextStyle.block(log)
       return options.json ? ServiceAnswer.object(["log": text]) : text
     }
-  }
-}
-
-extension String {
-  var trimmedEnd: String {
-    var text = self[...]
-    while text.last?.isWhitespace == true { text.removeLast() }
-    return String(text)
   }
 }
 

@@ -43,7 +43,7 @@ struct SessionCommands: ParsableCommand {
   struct Add: DaemonCommand {
     static let configuration = CommandConfiguration(
       commandName: "add",
-      abstract: "Add a session; a deleted one comes back empty.",
+      abstract: "Add a session; a deleted one is restored, empty.",
       discussion: """
         EXAMPLES
           cospool session add review
@@ -93,7 +93,7 @@ struct SessionCommands: ParsableCommand {
   struct Delete: SessionNaming {
     static let configuration = CommandConfiguration(
       commandName: "delete",
-      abstract: "Delete a session, stop its agent and cancel the messages it holds.",
+      abstract: "Delete a session, stop its agent and cancel its messages.",
       discussion: """
         EXAMPLES
           cospool session delete review && cospool undo

@@ -169,7 +169,7 @@ struct ApproveCommand: AnsweringCommand {
 
       An approval covers only what was shown. With a name, that is the request at the start of the
       command, unless --digest names another. If this device cannot show the whole request, it does
-      not approve it, exit code 75.
+      not approve it, and the exit code is 75.
       """)
   @Argument(help: "A session, or the beginning of a request's id.", completion: .sessions)
   var ask: String?
@@ -268,7 +268,7 @@ struct DenyCommand: AnsweringCommand {
       """)
   @Argument(help: "A session, or the beginning of a request's id.", completion: .sessions)
   var ask: String?
-  @Option(help: "Why, for the agent.") var remark: String?
+  @Option(help: "The reason, for the agent.") var remark: String?
   @OptionGroup var options: GlobalOptions
 
   mutating func lookUp(
@@ -299,7 +299,7 @@ struct AnswerCommand: AnsweringCommand {
     help: ArgumentHelp(
       "A session or the beginning of a request's id, and the text.", valueName: "words"))
   var words: [String] = []
-  @Flag(help: "Do not answer; the agent is to stop.") var cancel = false
+  @Flag(help: "Do not answer; the agent stops.") var cancel = false
   @OptionGroup var options: GlobalOptions
 
   func validate() throws {

@@ -139,11 +139,11 @@ struct ThreadCommands: ParsableCommand {
         EXAMPLES
           cospool thread remove review
           cospool thread remove review docs && cospool undo
-          cospool thread remove                     the one that you are in
+          cospool thread remove                     the session that you are in
         """)
     @Argument(
       help: ArgumentHelp(
-        "The sessions. Default: $COSPOOL_SESSION, or the one whose project this folder is.",
+        "The sessions. Default: $COSPOOL_SESSION, or the session of this folder.",
         valueName: "session"), completion: .sessions)
     var sessions: [String] = []
     @OptionGroup var options: GlobalOptions

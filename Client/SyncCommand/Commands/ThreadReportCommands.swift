@@ -95,7 +95,8 @@ extension ThreadCommands {
       name: [.customShort("n"), .customLong("limit")],
       help: ArgumentHelp("Number of entries to show (max 1000).", valueName: "n"))
     var limit = 50
-    @Option(help: ArgumentHelp("Show older ones: the \"next\" of an answer.", valueName: "place"))
+    @Option(
+      help: ArgumentHelp("Show older entries: the \"next\" of an answer.", valueName: "place"))
     var before: String?
     @OptionGroup var options: GlobalOptions
 

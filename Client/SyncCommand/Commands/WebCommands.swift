@@ -1,19 +1,8 @@
 import ArgumentParser
 import Basics
 import LocalAPI
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Darwin)
-  import Darwin
-#endif
+import Operations
+import Platform
 
 /// `cospool web`
 struct WebCommands: ParsableCommand {
@@ -31,9 +20,9 @@ struct WebCommands: ParsableCommand {
         cospool web status             where it is served, and which browsers may use it
         cospool web rename "Firefox on Linux" "Ada's phone"
         cospool web revoke "Firefox on Linux"
-        cospool web off                serve it no more
+        cospool web off                stop serving it
 
-      The link gives one browser access, once, within a minute. The browser then gets its own key,
+      The link gives one browser access, once, and expires after a minute. The browser gets its own key,
       which expires after 30 days without use. By default only this machine can open the page, on
       127.0.0.1.
 
@@ -57,7 +46,7 @@ struct WebCommands: ParsableCommand {
         """)
     @Flag(
       name: .customLong("print"),
-      help: "Print the link and open nothing; on a terminal with a QR code for other devices.")
+      help: "Print the link and open nothing; in a terminal, also a QR code for other devices.")
     var prints = false
     @Option(
       help: ArgumentHelp(
@@ -259,15 +248,10 @@ enum WebBrowser {
 
   /// Starts it and does not wait. `command` may be several words, as in `BROWSER`.
   static func open(_ file: String, with command: String) {
-    let arguments: [String] = [
-      "/bin/sh", "-c", "\(command) \"$1\" >/dev/null 2>&1 &", "sh", file,
-    ]
-    let words: [UnsafeMutablePointer<CChar>?] = arguments.map { strdup($0) }
-    defer { for word in words { free(word) } }
-    var pid: pid_t = 0
     // The link is printed as well, in case no program opens it.
-    guard posix_spawn(&pid, "/bin/sh", nil, nil, words + [nil], environ) == 0 else { return }
-    var status: Int32 = 0
-    while waitpid(pid, &status, 0) == -1, errno == EINTR {}
+    let (id, code) = ChildProcess.start(
+      ["/bin/sh", "-c", "\(command) \"$1\" >/dev/null 2>&1 &", "sh", file],
+      variables: ProcessInfo.processInfo.environment)
+    if code == 0 { _ = ChildProcess.end(of: id) }
   }
 }

@@ -1,15 +1,10 @@
 import AgentFormats
 import Basics
-import HealthChecks
 import LocalAPI
+import Operations
+import Platform
 import PushNotices
 import QueueModel
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// The attachment of a user's report of a fault: the faults, the programs, their settings, and the
 /// end of the log. It has no text of a message, no name of a session, no key.

@@ -1,23 +1,18 @@
 import AgentFormats
 import Basics
-import HealthChecks
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
+import Operations
+import Platform
 
 /// The agents of this machine, and their hooks.
 extension Doctor {
-  static let agentChecks =
-    [local("agent", agent)]
+  static let agentChecks: [Check] =
+    [.local("agent", agent)]
     + ["claude", "codex", "opencode"].map { name in
       Check(code: "agent.\(name)") { context in await version(of: name, context) }
     }
     + HookAgent.allCases.map { agent in
-      local("hooks.\(agent.rawValue)") { context in hooks(of: agent, context) }
-    } + [local("mcp", mcp)]
+      .local("hooks.\(agent.rawValue)") { context in hooks(of: agent, context) }
+    } + [.local("mcp", mcp)]
 
   /// The agent that runs messages here, and whether it is available.
   private static func agent(_ context: DoctorContext) -> [DoctorFinding] {

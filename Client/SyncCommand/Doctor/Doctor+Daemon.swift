@@ -1,30 +1,18 @@
 import AgentFormats
 import Basics
-import HealthChecks
 import LocalAPI
+import Operations
+import Platform
 import QueueModel
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Darwin)
-  import Darwin
-#endif
 
 /// The daemon, its settings, and the changes that it has not sent.
 extension Doctor {
-  static let daemonChecks = [
-    Check(code: "daemon", run: daemon), local("daemonProgram", daemonProgram),
-    local("commandPath", commandPath), Check(code: "settings", run: settings),
+  static let daemonChecks: [Check] = [
+    Check(code: "daemon", run: daemon), .local("daemonProgram", daemonProgram),
+    .local("commandPath", commandPath), Check(code: "settings", run: settings),
     Check(code: "outbox", run: outbox), Check(code: "page", run: page),
-    Check(code: "pushTargets", run: pushTargets), local("notifyCommand", notifications),
-    local("projectRoots", projectRoots),
+    Check(code: "pushTargets", run: pushTargets), .local("notifyCommand", notifications),
+    .local("projectRoots", projectRoots),
   ]
 
   /// Changes that wait longer than this are reported.
@@ -58,12 +46,6 @@ extension Doctor {
         .error(
           "socketMode", "\(path) can be opened by others", fix: "chmod 600 \(Shell.quoted(path))",
           repair: .mode(path: path, bits: 0o600)))
-    }
-    if (try? context.status.get())?.daemon.threadQueue == false {
-      findings.append(
-        .info(
-          "threadQueue", "the thread queue is off on this device",
-          fix: "cospool config set queueEnabled on"))
     }
     return findings
   }

@@ -1,32 +1,18 @@
 import AgentFormats
 import Basics
-import HealthChecks
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Darwin)
-  import Darwin
-#endif
+import Operations
+import Platform
 
 /// The data directory and its files.
 extension Doctor {
-  static let fileChecks = [
-    local("dataDirectory", dataDirectory), local("credentialsMode", credentials),
-    local("diskSpace", diskSpace), Check(code: "store", run: store), local("config", config),
+  static let fileChecks: [Check] = [
+    .local("dataDirectory", dataDirectory), .local("credentialsMode", credentials),
+    .local("diskSpace", diskSpace), Check(code: "store", run: store), .local("config", config),
   ]
 
   /// Below the first number, space is too low for the next changes; below the second, it is low.
   static let diskBytesMin: UInt64 = 64 << 20
   static let diskBytesLow: UInt64 = 1 << 30
-  /// A write-ahead log of this size is no longer written back to the database.
-  static let logBytesHigh = 512 << 20
 
   private static func dataDirectory(_ context: DoctorContext) -> [DoctorFinding] {
     let path = context.dataDirectory
@@ -179,15 +165,8 @@ extension Doctor {
           fix: "Start the daemon: it sets a damaged store aside and synchronises again.")
       ]
     }
-    var findings = [DoctorFinding.ok("store", path)]
-    var log = stat()
-    if stat(path + "-wal", &log) == 0, log.st_size > logBytesHigh {
-      findings.append(
-        .warning(
-          "storeLog", "\(path)-wal has \(log.st_size >> 20) MiB",
-          fix: "Stop the daemon and start it again."))
-    }
-    return findings
+    return [.ok("store", path)]
+      + DoctorFinding.storeLog(of: path, fix: "Stop the daemon and start it again.")
   }
 
   static func config(_ context: DoctorContext) -> [DoctorFinding] {

@@ -1,20 +1,15 @@
 import AgentFormats
 import Basics
-import HealthChecks
 import LocalAPI
 import NIOCore
+import Operations
+import Platform
 import QueueModel
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// The connection to the server.
 extension Doctor {
-  static let serverChecks = [
-    Check(code: "server", run: server), local("sync", sync),
+  static let serverChecks: [Check] = [
+    Check(code: "server", run: server), .local("sync", sync),
     Check(
       code: "serverHealth",
       late: .silence(
@@ -25,8 +20,6 @@ extension Doctor {
     Check(code: "frameSize", run: frameSize),
   ]
 
-  /// A certificate should have been renewed by then.
-  static let certificateDaysLow = 14
   /// A larger difference between clocks causes wrong times and orders.
   static let clockSecondsMax: Double = 60
 
@@ -170,21 +163,13 @@ extension Doctor {
   ) -> [DoctorFinding] {
     var findings: [DoctorFinding] = []
     if let ends = reply.certificateEnds {
-      findings.append(certificate(ends: ends, address, now: now))
+      findings.append(.certificate(ends: ends, of: address, now: now, renewal: renewal))
     }
-    switch reply.status {
-    case 200: findings.append(.ok("serverHealth", "\(address.text) is healthy"))
-    case 503:
-      findings.append(
-        .error(
-          "serverHealth", "\(address.text) reports that it is unhealthy",
-          fix: "Its operator can look at its log and its disk: cospool-server status"))
-    default:
-      findings.append(
-        .error(
-          "serverHealth", "\(address.text) answers with HTTP status \(reply.status)",
-          fix: fix(of: "serverHealth", address)))
-    }
+    findings.append(
+      .health(
+        reply.status, of: address,
+        ifIll: "Its operator can look at its log and its disk: cospool-server status",
+        ifOther: fix(of: "serverHealth", address)))
     if let date = reply.date.flatMap(ServerProbe.date) {
       let seconds = clock.timeIntervalSince(date)
       let difference = TextStyle.duration(seconds: Int64(abs(seconds)))
@@ -201,17 +186,4 @@ extension Doctor {
 
   private static let renewal =
     "Ask the server's operator to renew it; the server loads the new file by itself."
-
-  private static func certificate(
-    ends: Int64, _ address: DoctorAddress, now: Date
-  ) -> DoctorFinding {
-    let days = Int((Double(ends) - now.timeIntervalSince1970) / 86_400)
-    if Double(ends) <= now.timeIntervalSince1970 {
-      return .error(
-        "certificateDays", "the certificate of \(address.text) has expired", fix: renewal)
-    }
-    let what = "the certificate of \(address.text) is valid for \(days) more days"
-    return days < certificateDaysLow
-      ? .warning("certificateDays", what, fix: renewal) : .ok("certificateDays", what)
-  }
 }

@@ -1,31 +1,19 @@
 import AgentFormats
-import HealthChecks
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Darwin)
-  import Darwin
-#endif
+import Operations
+import Platform
 
 /// Whether the daemon comes back after a reboot.
 extension Doctor {
-  static let serviceChecks = [
-    local("service", service), Check(code: "serviceFailed", run: serviceFailed),
-    local("linger", linger),
+  static let serviceChecks: [Check] = [
+    .local("service", service), Check(code: "serviceFailed", run: serviceFailed),
+    .local("linger", linger),
   ]
 
   /// The unit's file: the user's own, or a package's if it is enabled, since otherwise no user
   /// asked for it.
   private static func unitPath(_ context: DoctorContext) -> String? {
     guard ProgramRun.path(of: "systemctl", in: context.variables) != nil else { return nil }
-    let own = SystemdUnit.folder(context.variables).map { [$0] } ?? []
+    let own = ServiceUnit.usersFolder(context.variables).map { [$0] } ?? []
     let path = (own + context.unitFolders)
       .map { $0 + "/" + SystemdUnit.name }.first { FileManager.default.fileExists(atPath: $0) }
     guard let path, !own.contains(where: { path.hasPrefix($0 + "/") }) else { return path }
@@ -57,7 +45,7 @@ extension Doctor {
           fix: "Write it again: cospool service install\(context.quotedDataOption)")
       ]
     }
-    let own = SystemdUnit.folder(context.variables).map { [$0] } ?? []
+    let own = ServiceUnit.usersFolder(context.variables).map { [$0] } ?? []
     guard (own + context.unitFolders).contains(where: wants) else {
       return [
         .warning(

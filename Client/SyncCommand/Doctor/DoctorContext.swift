@@ -1,13 +1,8 @@
 import AgentFormats
 import Basics
 import LocalAPI
+import Platform
 import QueueModel
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// The data that the checks of `cospool doctor` examine.
 struct DoctorContext: Sendable {

@@ -1,17 +1,5 @@
 import AgentFormats
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Darwin)
-  import Darwin
-#endif
+import Platform
 
 /// The agent that runs this hook, and when this hook began. With these, the daemon detects that an
 /// agent died, and distinguishes two hooks of one event from hooks of two events.

@@ -16,7 +16,7 @@ struct HookCommand: LocalCommand {
       as the agent's session, unless --session or $COSPOOL_SESSION names another one.
 
       The hook never blocks an agent: if anything goes wrong, it writes nothing and exits with 0
-      within --timeout seconds, and the agent continues as without a hook. --explain reports on
+      within --timeout seconds, and the agent continues as if there were no hook. --explain reports on
       stderr what went wrong. Agents that Cospool started need no hook, so it ignores their events.
       """)
 
@@ -100,7 +100,7 @@ struct HookCommand: LocalCommand {
     }
     guard let event = HookEvent(bytes) else {
       throw CommandFailure(
-        code: "unknownEvent", message: "stdin holds no event that this version knows.",
+        code: "unknownEvent", message: "stdin contains no event that this version knows.",
         exitCode: ExitStatus.failed)
     }
     let named = session ?? environment.session

@@ -1,17 +1,5 @@
 import Basics
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Darwin)
-  import Darwin
-#endif
+import Platform
 
 /// A settings file of an agent, changed as a whole or not at all.
 struct HookFile {
@@ -68,7 +56,7 @@ struct HookFile {
     var isWritten: Bool
   }
 
-  /// How often a change begins again if others write the file at the same time.
+  /// How many times a change begins again if others write the file at the same time.
   private static let attempts = 20
 
   /// Changes the settings. Agents and users write the file, too: if its bytes have changed since

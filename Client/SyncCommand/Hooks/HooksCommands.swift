@@ -2,12 +2,8 @@ import AgentFormats
 import ArgumentParser
 import Basics
 import LocalAPI
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
+import Operations
+import Platform
 
 /// `cospool hooks`
 struct HooksCommands: ParsableCommand {
@@ -56,13 +52,13 @@ struct HooksCommands: ParsableCommand {
   struct Install: LocalCommand {
     static let configuration = CommandConfiguration(
       commandName: "install",
-      abstract: "Install the hooks, and replace older ones of Cospool.",
+      abstract: "Install the hooks, and replace Cospool's older ones.",
       discussion: """
         EXAMPLES
           cospool hooks install claude
           cospool hooks install claude --feed --project
 
-        Other hooks stay as they are, and a copy of the file without hooks of Cospool is kept beside
+        Other hooks stay as they are, and a copy of the file without Cospool's hooks is kept beside
         it. A file with invalid JSON is not changed; the error names the line. The hooks call this
         program by the path that you used: a link stays a link, so upgrades keep working.
         """)
@@ -180,7 +176,7 @@ struct HooksCommands: ParsableCommand {
   struct Uninstall: LocalCommand {
     static let configuration = CommandConfiguration(
       commandName: "uninstall",
-      abstract: "Remove the hooks of Cospool; other hooks stay.",
+      abstract: "Remove Cospool's hooks; other hooks stay.",
       discussion: """
         EXAMPLES
           cospool hooks uninstall claude

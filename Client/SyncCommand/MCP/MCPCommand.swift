@@ -1,22 +1,6 @@
 import AgentFormats
 import ArgumentParser
 import LocalAPI
-import Synchronization
-
-/// Lines of answers, each in one piece.
-private final class MCPOutput: Sendable {
-  private let line: Mutex<@Sendable (String) -> Bool>
-
-  init(write: @escaping @Sendable (String) -> Bool) {
-    line = Mutex(write)
-  }
-
-  /// - Returns: whether a reader is left.
-  func write(_ answer: String?) -> Bool {
-    guard let answer else { return true }
-    return line.withLock { $0(answer + "\n") }
-  }
-}
 
 /// `cospool mcp`
 struct MCPCommand: LocalCommand {
@@ -32,9 +16,9 @@ struct MCPCommand: LocalCommand {
       queue_later, queue_after, queue_cancel, queue_pause, queue_resume, queue_retry, queue_skip,
       thread_list, thread_remove, task_state, permission_prompt. Tools that change something take an
       idempotency_key: repeated calls with the same key take effect once. permission_prompt
-      waits for your answer; other calls are answered meanwhile. A call without a session
-      means the session of --session, or that of $COSPOOL_SESSION, which Cospool sets for the
-      agents that it starts.
+      waits for your answer, and does not block other calls. A call without a session means the
+      session of --session, or else of $COSPOOL_SESSION, which Cospool sets for the agents that it
+      starts.
       """)
   @Option(
     name: [.customShort("s"), .customLong("session")],
@@ -61,7 +45,7 @@ struct MCPCommand: LocalCommand {
     let named = session ?? environment.session
     let surroundings = MCPSurroundings(session: named, patienceSeconds: patience)
     var server = MCPServer(surroundings) { try await connection.answer(to: $0) }
-    let output = MCPOutput(write: environment.watching.write)
+    let output = LineOutput(write: environment.watching.write)
     await withDiscardingTaskGroup { group in
       var lines = LineSplitter(bytesMax: MCPServer.lineBytesMax)
       var dropped = 0

@@ -1,11 +1,6 @@
 import AgentFormats
 import Basics
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
+import Platform
 
 /// The Model Context Protocol over lines of JSON-RPC: lines in, lines out.
 ///

@@ -90,8 +90,8 @@ enum MCPTools {
         + "\(previewMax) characters unless full is true.",
       fields: [
         session,
-        .init(name: "limit", kind: .number, description: "At most so many, 1 to 1000."),
-        .init(name: "after", kind: .text, description: "The \"next\" of the page before."),
+        .init(name: "limit", kind: .number, description: "The maximum number, 1 to 1000."),
+        .init(name: "after", kind: .text, description: "The \"next\" of the previous page."),
         .init(name: "full", kind: .flag, description: "Whole contents."),
       ], changes: false,
       request: { arguments in
@@ -157,8 +157,8 @@ enum MCPTools {
     MCPTool(
       name: "queue_resolve",
       description: "Chooses the text of a waiting prompt that was edited in two places: queue_list "
-        + "says merged of it, and gives editions, the texts that were saved apart. It starts when a "
-        + "text is chosen. Take one of them, or write one that says what all of them mean.",
+        + "marks it as merged, and lists its editions, the texts that were saved independently. It "
+        + "starts when a text is chosen. Take one of them, or write one that combines them.",
       fields: [
         message,
         .init(name: "text", kind: .text, description: "The whole text.", isRequired: true),
@@ -196,8 +196,8 @@ enum MCPTools {
     MCPTool(
       name: "queue_later",
       description:
-        "Lets a waiting prompt wait for a time. It keeps its place, and the prompts behind "
-        + "it may start before.",
+        "Makes a waiting prompt wait for a time. It keeps its place, and the prompts behind "
+        + "it may start earlier.",
       fields: [
         message,
         .init(
@@ -252,7 +252,7 @@ enum MCPTools {
       request: { APIRequest(.delete, ["sessions", try $0.sessionID(), "pause"]) }),
     MCPTool(
       name: "queue_retry",
-      description: "Tries a prompt again that failed or has an unknown outcome.",
+      description: "Retries a prompt that failed or has an unknown outcome.",
       fields: [message], changes: true,
       request: { APIRequest(.post, ["messages", try $0.needed("id"), "retry"]) }),
     MCPTool(
@@ -268,7 +268,7 @@ enum MCPTools {
       name: "ask_person",
       description:
         "Asks the user a question, on all devices, and waits for the answer. If none comes "
-        + "in time, the result says so: go on as well as you can, or stop.",
+        + "in time, the result says so: continue as well as you can, or stop.",
       fields: [
         session,
         .init(name: "question", kind: .text, description: "The question.", isRequired: true),
@@ -303,8 +303,8 @@ enum MCPTools {
         "The sessions that you may see, with their names, projects and numbers of waiting "
         + "prompts.",
       fields: [
-        .init(name: "limit", kind: .number, description: "At most so many, 1 to 1000."),
-        .init(name: "after", kind: .text, description: "The \"next\" of the page before."),
+        .init(name: "limit", kind: .number, description: "The maximum number, 1 to 1000."),
+        .init(name: "after", kind: .text, description: "The \"next\" of the previous page."),
       ], changes: false,
       request: { arguments in
         APIRequest(
@@ -320,8 +320,8 @@ enum MCPTools {
         .init(
           name: "project", kind: .text,
           description: "Only sessions in this folder and its subfolders."),
-        .init(name: "limit", kind: .number, description: "At most so many, 1 to 1000."),
-        .init(name: "after", kind: .text, description: "The \"next\" of the page before."),
+        .init(name: "limit", kind: .number, description: "The maximum number, 1 to 1000."),
+        .init(name: "after", kind: .text, description: "The \"next\" of the previous page."),
       ], changes: false,
       request: { arguments in
         APIRequest(

@@ -1,10 +1,6 @@
 import Basics
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
+import Operations
+import Platform
 
 /// How a daemon was started by hand, so that the next one is started in the same way.
 struct DaemonStart: Equatable, Sendable {

@@ -1,18 +1,6 @@
 import Basics
-import Systemd
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Darwin)
-  import Darwin
-#endif
+import Operations
+import Platform
 
 /// The file by which launchd of macOS runs the daemon; launchd.plist(5), launchctl(1).
 struct LaunchAgent: Equatable, Sendable {
@@ -26,6 +14,7 @@ struct LaunchAgent: Equatable, Sendable {
   var home: String
 
   static let label = "org.cospool.cospoold"
+  static let command = "cospool service VERB"
 
   /// Whether this machine has launchd and no systemd.
   static func isUsed(_ variables: [String: String]) -> Bool {
@@ -93,15 +82,9 @@ struct LaunchAgent: Equatable, Sendable {
   /// Runs an action of launchd.
   static func launchctl(
     _ words: [String], in environment: Environment
-  ) async throws(CommandFailure) -> ProgramRun {
-    let run = await ProgramRun.run(
-      ["launchctl"] + words, variables: environment.variables, seconds: 60, withErrors: true)
-    guard let run else {
-      throw CommandFailure(
-        code: "noLaunchd", message: "launchctl cannot be run. Check that it is in PATH.",
-        exitCode: ExitStatus.failed)
-    }
-    return run
+  ) async throws(OperationFailure) -> ProgramRun {
+    try await ServiceUnit.run(
+      ["launchctl"] + words, variables: environment.variables, for: "cospoold")
   }
 
   /// Writes the file, and has launchd load it in place of an older one. If launchd refuses, the
@@ -110,44 +93,51 @@ struct LaunchAgent: Equatable, Sendable {
   /// - Parameter wasLoaded: whether launchd runs an older one.
   func install(
     wasLoaded: Bool, in environment: Environment
-  ) async throws(CommandFailure) -> String {
+  ) async throws(OperationFailure) -> String {
     let file = try ServiceFile(Self.path(home: home))
     let logs = URL(fileURLWithPath: Self.log(home: home)).deletingLastPathComponent()
     do {
       try FileManager.default.createDirectory(at: logs, withIntermediateDirectories: true)
     } catch {
-      throw .unwritable(
-        logs.path(percentEncoded: false), "cannot be made", because: error)
+      throw .unwritable(logs.path(percentEncoded: false), "cannot be made", because: error)
     }
     try file.write(text())
-    do throws(CommandFailure) { try await Self.takeIn(file.path, in: environment) } catch {
-      var problem: String?
-      do throws(CommandFailure) {
+    do throws(OperationFailure) { try await Self.takeIn(file.path, in: environment) } catch {
+      throw await file.failure(error, wrote: nil, command: Self.command) {
+        () async throws(OperationFailure) in
         try file.bringBack()
         if file.former != nil, wasLoaded { try await Self.takeIn(file.path, in: environment) }
-      } catch {
-        problem = error.message
       }
-      let change = UnitChange(
-        name: Self.label, wasThere: file.former != nil, wasEnabled: false, wasActive: false)
-      throw CommandFailure(
-        code: error.code,
-        message: change.failure(
-          error.message, wrote: nil, problem: problem, command: "cospool service"),
-        exitCode: error.exitCode)
     }
     return file.path
   }
 
   private static func takeIn(
     _ path: String, in environment: Environment
-  ) async throws(CommandFailure) {
+  ) async throws(OperationFailure) {
     // One that is not loaded need not be unloaded.
     _ = try await launchctl(["bootout", target], in: environment)
-    let run = try await launchctl(["bootstrap", "gui/\(getuid())", path], in: environment)
-    guard run.status != 0 else { return }
-    throw CommandFailure(
-      code: "launchd", message: "launchctl bootstrap failed: \(TextStyle.line(run.output))",
-      exitCode: ExitStatus.failed)
+    _ = try await launchctl(["bootstrap", "gui/\(getuid())", path], in: environment)
+      .succeeded("launchctl bootstrap")
+  }
+
+  /// - Returns: whether there was one.
+  static func uninstall(
+    _ path: String, in environment: Environment
+  ) async throws(OperationFailure) -> Bool {
+    guard FileManager.default.fileExists(atPath: path) else { return false }
+    _ = try await launchctl(["bootout", target], in: environment)
+    try ServiceFile.remove(path)
+    return true
+  }
+
+  /// The latest lines of its log.
+  static func lines(
+    _ count: Int, home: String, in environment: Environment
+  ) async throws(OperationFailure) -> String {
+    try await ServiceUnit.run(
+      ["tail", "-n", "\(count)", log(home: home)], variables: environment.variables,
+      for: "cospoold"
+    ).succeeded("tail")
   }
 }

@@ -1,18 +1,7 @@
 import ArgumentParser
 import Basics
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Darwin)
-  import Darwin
-#endif
+import Operations
+import Platform
 
 extension ServiceCommands {
   /// Restarts the daemon between two attempts.

@@ -1,11 +1,6 @@
 import Basics
-import Systemd
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
+import Operations
+import Platform
 
 /// The unit under which a user's systemd runs the daemon; systemd.unit(5), systemd.service(5).
 struct SystemdUnit: Equatable, Sendable {
@@ -26,13 +21,6 @@ struct SystemdUnit: Equatable, Sendable {
     return line?.firstRange(of: option).flatMap { line?[$0.upperBound...] }
   }
 
-  /// The folder of a user's own units; nil if no home is known.
-  static func folder(_ variables: [String: String]) -> String? {
-    let configured = variables["XDG_CONFIG_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
-    let home = variables["HOME"].flatMap { $0.isEmpty ? nil : $0 + "/.config" }
-    return (configured ?? home).map { $0 + "/systemd/user" }
-  }
-
   /// Whether a unit is for a data directory; a unit that names none is for the default one.
   static func isText(_ text: String, of directory: String, _ variables: [String: String]) -> Bool {
     dataWord(in: text).map { $0 == UnitText.word(directory) }
@@ -42,7 +30,7 @@ struct SystemdUnit: Equatable, Sendable {
   /// Whether the user's systemd starts the daemon of a data directory: by a unit of theirs, or by a
   /// package's that they enabled. A package's unit is for the default directory.
   static func starts(_ directory: String, _ variables: [String: String]) -> Bool {
-    guard let folder = folder(variables) else { return false }
+    guard let folder = ServiceUnit.usersFolder(variables) else { return false }
     guard let data = try? Data(contentsOf: URL(filePath: "\(folder)/\(name)")) else {
       // The link itself, wherever it leads.
       let link = try? FileManager.default.attributesOfItem(
@@ -75,7 +63,7 @@ struct SystemdUnit: Equatable, Sendable {
         exitCode: ExitStatus.usage)
     }
     return """
-      # Written by "cospool service install", which writes it anew.
+      # Written by "cospool service install", which overwrites it.
       [Unit]
       Description=Cospool: the work queues of coding agents
       Documentation=man:cospoold(1)

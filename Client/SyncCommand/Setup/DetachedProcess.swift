@@ -1,17 +1,6 @@
 import Basics
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Darwin)
-  import Darwin
-#endif
+import Operations
+import Platform
 
 /// A program that continues when this one and its terminal have ended.
 struct DetachedProcess: Sendable {
@@ -32,22 +21,9 @@ struct DetachedProcess: Sendable {
     guard file >= 0 else { throw .unwritable(log, errorNumber: errno) }
     defer { close(file) }
     let bytes = bytes(of: log)
-    var actions = posix_spawn_file_actions_t()
-    posix_spawn_file_actions_init(&actions)
-    defer { posix_spawn_file_actions_destroy(&actions) }
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
-    posix_spawn_file_actions_adddup2(&actions, file, STDOUT_FILENO)
-    posix_spawn_file_actions_adddup2(&actions, file, STDERR_FILENO)
-    var attributes = posix_spawnattr_t()
-    posix_spawnattr_init(&attributes)
-    defer { posix_spawnattr_destroy(&attributes) }
-    posix_spawnattr_setflags(&attributes, sessionFlag)
-    let arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) }
-    let settings: [UnsafeMutablePointer<CChar>?] = variables.map { strdup("\($0.key)=\($0.value)") }
-    defer { for text in arguments + settings { free(text) } }
-    var id: pid_t = 0
-    let code = posix_spawn(
-      &id, words[0], &actions, &attributes, arguments + [nil], settings + [nil])
+    let files = ChildProcess.Files(hasNoInput: true, output: file, errors: file)
+    let (id, code) = ChildProcess.start(
+      words, variables: variables, files: files, apart: .session)
     guard code == 0 else {
       throw CommandFailure(
         code: "noProgram",
@@ -94,14 +70,5 @@ struct DetachedProcess: Sendable {
   var hasEnded: Bool {
     var status: Int32 = 0
     return waitpid(id, &status, WNOHANG) != 0
-  }
-
-  /// posix_spawnattr_setflags(3): a session of its own.
-  private static var sessionFlag: Int16 {
-    #if canImport(Darwin)
-      0x0400
-    #else
-      0x80
-    #endif
   }
 }

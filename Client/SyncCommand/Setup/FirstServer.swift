@@ -1,12 +1,7 @@
 import AgentFormats
 import Basics
-import HealthChecks
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
+import Operations
+import Platform
 
 /// The server of this machine: a running one, otherwise one that is started.
 struct FirstServer {

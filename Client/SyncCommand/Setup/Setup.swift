@@ -1,14 +1,9 @@
 import ArgumentParser
 import Basics
-import HealthChecks
 import LocalAPI
+import Operations
+import Platform
 import QueueModel
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
 
 /// The steps of `cospool setup`, one after the other. After a failed step the next ones still do
 /// what they can.
@@ -53,6 +48,8 @@ struct Setup {
     for agent in HookAgent.allCases {
       await step("hooks") { try await $0.hooks(of: agent) }
     }
+    guard !steps.contains(where: { $0.step == "daemon" && $0.state == .failed }) else { return }
+    await step("agent") { try await $0.agent() }
   }
 
   private mutating func step(
@@ -115,7 +112,8 @@ struct Setup {
       _ = try await answering()
       let first = text.split(separator: "\n").first.map(String.init) ?? text
       return SetupStep(step: "daemon", state: .done, what: "a service, \(first)")
-    } catch let failure as CommandFailure {
+    } catch {
+      let failure = CommandRunner.failure(of: error)
       guard ["noSystemd", "systemd"].contains(failure.code) else { throw failure }
       let fix =
         "Have this run whenever the machine starts: cospoold --data \(Shell.quoted(directory))"
@@ -289,6 +287,35 @@ struct Setup {
       [name] + again + Paths.dataOption(directory, variables))
     let text = try await install.run(in: environment)
     return step(.done, "\(name): " + text.replacing("\n", with: ". "))
+  }
+
+  /// The agent that runs the prompts of the sessions that a user assigns to this device.
+  private func agent() async throws -> SetupStep {
+    func step(_ state: SetupStep.State, _ what: String, fix: String? = nil) -> SetupStep {
+      SetupStep(step: "agent", state: state, what: what, fix: fix)
+    }
+    let path = ["settings", "agent"]
+    let now = try await connection.answer(to: APIRequest(.get, path)).decoded(SettingAnswer.self)
+    guard case .string(let kind)? = now.value, kind == "none" else {
+      return step(.unchanged, "this device has an agent that runs prompts")
+    }
+    let installed = HookAgent.allCases.filter {
+      ProgramRun.path(of: $0.rawValue, in: variables) != nil
+    }
+    for agent in installed {
+      let name = agent.rawValue
+      guard environment.confirm?("Run prompts with \(name) on this device?") == true else {
+        continue
+      }
+      let request = try APIRequest(.put, path, body: SettingRequest(value: .string(name)))
+      _ = try await connection.answer(to: request)
+      return step(
+        .done, "\(name) runs the prompts of the sessions that you assign to this device",
+        fix: "cospool session host SESSION this")
+    }
+    return step(
+      .skipped, "no agent runs prompts on this device",
+      fix: "cospool config set agent claude; or codex, opencode, acp, command.")
   }
 
   // MARK: The report

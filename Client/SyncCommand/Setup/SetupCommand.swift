@@ -1,12 +1,7 @@
 import ArgumentParser
 import Basics
-import HealthChecks
-
-#if canImport(FoundationEssentials)
-  import FoundationEssentials
-#else
-  import Foundation
-#endif
+import Operations
+import Platform
 
 /// `cospool setup`
 struct SetupCommand: LocalCommand {
@@ -27,6 +22,7 @@ struct SetupCommand: LocalCommand {
         linger    keep the service running without a login (systemd)
         pair      the server, as cospool pair
         hooks     Claude Code and Codex, if installed, as cospool hooks install
+        agent     the first of them runs prompts here, as cospool config set agent
         doctor    cospool doctor
       You can run each step by itself. Running setup again is safe.
 

@@ -5,7 +5,7 @@ protocol WatchableCommand: DaemonCommand {
   var watch: WatchOption { get }
 }
 
-/// `--watch`, for commands that show the present state.
+/// `--watch`, for commands that show the current state.
 struct WatchOption: ParsableArguments {
   @Flag(
     name: [.customShort("w"), .customLong("watch")],

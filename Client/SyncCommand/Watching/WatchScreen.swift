@@ -1,8 +1,9 @@
 /// The display of a watched answer.
 ///
-/// On a terminal it uses the alternate screen and writes each picture over the one before, in one
-/// piece, so that the picture does not flicker and longer lines leave no rest. At the end the
-/// former screen returns, with the latest picture below. Elsewhere each new answer is written once.
+/// In a terminal, it uses the alternate screen and writes each picture over the previous one, in
+/// one piece, so that the picture does not flicker and nothing of longer lines is left. At the end,
+/// the previous screen returns, with the latest picture below. Elsewhere, each new answer is
+/// written once.
 struct WatchScreen {
   private let surroundings: WatchSurroundings
   private let isTerminal: Bool

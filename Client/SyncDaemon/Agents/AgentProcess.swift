@@ -23,7 +23,7 @@ struct AgentProcess: Hashable, Sendable {
     return stat.start == start && !stat.isZombie
   }
 
-  /// The present time in the unit of `start`; 0 if the system does not provide it (proc_uptime(5)).
+  /// The current time in the unit of `start`; 0 if the system does not provide it (proc_uptime(5)).
   static func ticks() -> UInt64 {
     let line = try? String(contentsOfFile: "/proc/uptime", encoding: .utf8)
     let seconds = line?.split(separator: " ").first.flatMap { Double($0) } ?? 0

@@ -13,8 +13,8 @@ final class HookSlots: Sendable {
     var givenAt: UInt64 = 0
     /// When the latest end of a turn was first reported, on the same clock.
     var stoppedAt: UInt64 = 0
-    /// How often hooks made the agent continue since its user's last prompt; nil if that is not
-    /// known.
+    /// How many times hooks made the agent continue since its user's last prompt; nil if that is
+    /// not known.
     var blocks: Int?
     /// The process of the agent, if its hooks name it.
     var process: AgentProcess?

@@ -29,7 +29,7 @@ final class OutputPipes: Sendable {
 
   /// The largest piece, in bytes.
   private static let pieceSize = 65_536
-  /// How often a pipe is read after the deadline: enough for its largest buffer, 1 MiB.
+  /// How many times a pipe is read after the deadline: enough for its largest buffer, 1 MiB.
   private static let lastPieces = 16
 
   private let readers: [(end: FileDescriptor, stream: Stream)]

@@ -18,9 +18,7 @@ struct QRCode: Equatable {
     }
     let layout = Layout(version: version)
     let codewords = QRCode.interleaved(QRCode.data(bytes, in: layout), in: layout)
-    // The mask that is the easiest to read.
-    let drawings = (0..<8).map { Drawing(codewords, mask: $0, in: layout) }
-    rows = drawings.min { $0.penalty < $1.penalty }?.rows ?? []
+    rows = Drawing(codewords, in: layout).rows
   }
 
   /// After four bits of mode and those of the length.
@@ -153,14 +151,18 @@ extension QRCode {
     private var isFixed: [[Bool]]
     private let size: Int
 
-    init(_ codewords: [UInt8], mask: Int, in layout: Layout) {
+    /// The chessboard, the first of table 10. Readers take any mask; the penalties of 7.8.3 would
+    /// only choose the one that is read a little faster.
+    private static let mask = 0
+
+    init(_ codewords: [UInt8], in layout: Layout) {
       size = layout.size
       rows = Array(repeating: Array(repeating: false, count: size), count: size)
       isFixed = rows
       drawPatterns(layout)
-      drawFormat(mask)
+      drawFormat()
       if layout.version >= 7 { drawVersion(layout.version) }
-      drawCodewords(codewords, mask: mask)
+      drawCodewords(codewords)
     }
 
     private mutating func set(_ column: Int, _ row: Int, _ isDark: Bool) {
@@ -198,8 +200,8 @@ extension QRCode {
     }
 
     /// Level and mask with their correction, twice (7.9).
-    private mutating func drawFormat(_ mask: Int) {
-      let bits = Drawing.format(mask)
+    private mutating func drawFormat() {
+      let bits = Drawing.format(Drawing.mask)
       func isSet(_ index: Int) -> Bool { bits >> index & 1 == 1 }
       for index in 0..<15 {
         // Around the first finder, past the timing patterns; then beside the two others.
@@ -241,7 +243,7 @@ extension QRCode {
     }
 
     /// Two columns at a time from the right, upwards and downwards in turn (7.7.3).
-    private mutating func drawCodewords(_ codewords: [UInt8], mask: Int) {
+    private mutating func drawCodewords(_ codewords: [UInt8]) {
       var index = 0
       var isUpward = true
       // The timing pattern's column is skipped.
@@ -251,67 +253,12 @@ extension QRCode {
           for column in [right, right - 1] where !isFixed[row][column] {
             let isSet =
               index < codewords.count * 8 && codewords[index / 8] >> (7 - index % 8) & 1 == 1
-            rows[row][column] = isSet != Drawing.inverts(mask, row, column)
+            rows[row][column] = isSet != ((row + column) % 2 == 0)
             index += 1
           }
         }
         isUpward.toggle()
       }
-    }
-
-    /// Table 10.
-    private static func inverts(_ mask: Int, _ row: Int, _ column: Int) -> Bool {
-      let product = row * column
-      return switch mask {
-      case 0: (row + column) % 2 == 0
-      case 1: row % 2 == 0
-      case 2: column % 3 == 0
-      case 3: (row + column) % 3 == 0
-      case 4: (row / 2 + column / 3) % 2 == 0
-      case 5: product % 2 + product % 3 == 0
-      case 6: (product % 2 + product % 3) % 2 == 0
-      default: ((row + column) % 2 + product % 3) % 2 == 0
-      }
-    }
-
-    /// How hard it is to read (7.8.3): long runs, blocks, patterns that look like a finder, too
-    /// dark or too light.
-    var penalty: Int {
-      let columns = rows.indices.map { column in rows.map { $0[column] } }
-      var total = (rows + columns).reduce(0) { $0 + Drawing.penalty(of: $1) }
-      for row in 1..<size {
-        for column in 1..<size {
-          let block = [
-            rows[row][column], rows[row - 1][column], rows[row][column - 1],
-            rows[row - 1][column - 1],
-          ]
-          if block.allSatisfy({ $0 == block[0] }) { total += 3 }
-        }
-      }
-      let dark = rows.joined().count { $0 }
-      return total + abs(dark * 20 - size * size * 10) / (size * size) * 10
-    }
-
-    private static let finder = [true, false, true, true, true, false, true]
-
-    private static func penalty(of line: [Bool]) -> Int {
-      var total = 0
-      var run = 0
-      for (index, isDark) in line.enumerated() {
-        run = index > 0 && isDark == line[index - 1] ? run + 1 : 1
-        total += run == 5 ? 3 : run > 5 ? 1 : 0
-      }
-      // Beyond the edge it is light.
-      let padded = Array(repeating: false, count: 4) + line + Array(repeating: false, count: 4)
-      for start in 0...line.count - 7
-      where padded[start + 4..<start + 11].elementsEqual(finder)
-        && [start..<start + 4, start + 11..<start + 15].contains(where: {
-          !padded[$0].contains(true)
-        })
-      {
-        total += 40
-      }
-      return total
     }
   }
 }

@@ -13,7 +13,7 @@ struct WebAccessMiddleware: RouterMiddleware {
   typealias Context = APIHandlers.Context
 
   var listener: WebListener
-  /// The present time, in milliseconds since 1970.
+  /// The current time, in milliseconds since 1970.
   var now: @Sendable () -> Int64
 
   /// The parts of a request that the rules look at.

@@ -3,47 +3,48 @@ import ProcessResources
 import QueueModel
 import ServerStore
 
-/// A folder of backups: `NAME.json` for each, and under `files` their contents, each once under its
-/// SHA-256.
+/// A folder of backups: for each a folder of the shape of a data directory, with a manifest.
 ///
-/// A backup takes the space of its new files. Existing files never change, so a tool that copies
-/// new files elsewhere copies whole backups. One process at a time writes.
+/// What the latest backup has is a hard link, so a backup takes the space of its new files. Files
+/// never change. One process at a time writes.
 struct BackupFolder: Sendable {
   let path: String
-  var files: String { path + "/files" }
 
   init(_ path: String) {
     self.path = path
   }
 
+  private static let manifestName = "manifest.json"
+  private static let lockName = "backup.lock"
+
+  /// The folder of an unfinished backup, which the next one removes.
+  var unfinished: String { path + "/unfinished" }
+
   // MARK: - Manifests
 
   /// All backups, the oldest first.
   ///
-  /// - Throws: if the folder does not exist or cannot be read. An unreadable manifest is not a
-  ///   backup: `unreadable` names it. A file whose name is not a time, as backups' names are, is
-  ///   ignored.
+  /// - Throws: if the folder does not exist or cannot be read. Without a readable manifest, a folder
+  ///   is not a backup: `unreadable` names it. If its name is not a time, it is ignored.
   func manifests() throws(SyncServerError) -> (backups: [BackupManifest], unreadable: [String]) {
     var backups: [BackupManifest] = []
     var unreadable: [String] = []
-    for name in try manifestNames() {
-      guard let data = FileManager.default.contents(atPath: path + "/" + name),
-        let manifest = BackupManifest(data, of: String(name.dropLast(".json".count)))
-      else {
-        if BackupFolder.time(of: name) != nil { unreadable.append(name) }
-        continue
+    for name in try names() {
+      let data = FileManager.default.contents(atPath: "\(path)/\(name)/\(Self.manifestName)")
+      if let manifest = data.flatMap({ BackupManifest($0, of: name) }) {
+        backups.append(manifest)
+      } else {
+        unreadable.append(name)
       }
-      backups.append(manifest)
     }
     backups.sort { ($0.createdAt, $0.name) < ($1.createdAt, $1.name) }
     return (backups, unreadable)
   }
 
-  private func manifestNames() throws(SyncServerError) -> [String] {
+  private func names() throws(SyncServerError) -> [String] {
     do {
-      return try FileManager.default.contentsOfDirectory(atPath: path).filter {
-        $0.hasSuffix(".json")
-      }.sorted()
+      return try FileManager.default.contentsOfDirectory(atPath: path)
+        .filter { BackupFolder.time(of: $0) != nil }.sorted()
     } catch {
       throw .file("The backups in \(path) cannot be read", error)
     }
@@ -72,7 +73,7 @@ struct BackupFolder: Sendable {
       return last
     }
     if let found = all.backups.first(where: { $0.name == name }) { return found }
-    if all.unreadable.contains(name + ".json") {
+    if all.unreadable.contains(name) {
       throw SyncServerError(
         .corrupt, "The backup \(name) in \(path) cannot be read, or a newer version wrote it.")
     }
@@ -83,44 +84,28 @@ struct BackupFolder: Sendable {
   /// An unused name: the time in UTC.
   func freshName(at milliseconds: Int64) -> String {
     let name = BackupFolder.timeText(milliseconds)
-    func taken(_ name: String) -> Bool {
-      FileManager.default.fileExists(atPath: "\(path)/\(name).json")
-    }
-    guard taken(name) else { return name }
-    return (2...).lazy.map { "\(name)-\($0)" }.first { !taken($0) } ?? name
+    return ([name] + (2...1_000).map { "\(name)-\($0)" })
+      .first { !FileManager.default.fileExists(atPath: "\(path)/\($0)") } ?? name
   }
+
+  private static let timeStyle = Date.ISO8601FormatStyle(
+    dateSeparator: .omitted, timeSeparator: .omitted)
 
   /// `20261125T133000Z`.
   static func timeText(_ milliseconds: Int64) -> String {
-    var seconds = time_t(milliseconds / 1_000)
-    var parts = tm()
-    gmtime_r(&seconds, &parts)
-    func padded(_ value: Int32) -> String { value < 10 ? "0\(value)" : "\(value)" }
-    let day = [parts.tm_mon + 1, parts.tm_mday].map(padded).joined()
-    let clock = [parts.tm_hour, parts.tm_min, parts.tm_sec].map(padded).joined()
-    return "\(parts.tm_year + 1900)\(day)T\(clock)Z"
+    Date(timeIntervalSince1970: Double(milliseconds / 1_000)).formatted(timeStyle)
+  }
+
+  private static func time(of name: String) -> Int64? {
+    let time = try? Date(String(name.prefix(timeText(0).count)), strategy: timeStyle)
+    return time.map { Int64($0.timeIntervalSince1970) * 1_000 }
   }
 
   /// When the latest backup was made, milliseconds since 1970, by the names: no manifest is read.
   /// Backups dated ahead of the clock do not count.
   func lastMade(at now: Int64) throws(SyncServerError) -> Int64? {
-    try manifestNames().compactMap { BackupFolder.time(of: $0) }
+    try names().compactMap { BackupFolder.time(of: $0) }
       .filter { !BackupFolder.isAhead($0, of: now) }.max()
-  }
-
-  private static func time(of name: String) -> Int64? {
-    let style = Date.ISO8601FormatStyle(dateSeparator: .omitted, timeSeparator: .omitted)
-    let time = try? Date(String(name.prefix(timeText(0).count)), strategy: style)
-    return time.map { Int64($0.timeIntervalSince1970) * 1_000 }
-  }
-
-  func write(_ manifest: BackupManifest) throws(SyncServerError) {
-    do {
-      try PrivateFile.synchronize(folder: files)
-      try PrivateFile.replace("\(path)/\(manifest.name).json", with: manifest)
-    } catch {
-      throw .file("The backup cannot be written to \(path)", error)
-    }
   }
 
   // MARK: - Files
@@ -129,16 +114,16 @@ struct BackupFolder: Sendable {
   /// reports why.
   var isPrepared: Bool {
     var status = stat()
-    return stat(files, &status) == 0 || (errno != ENOENT && errno != ENOTDIR)
+    return stat("\(path)/\(Self.lockName)", &status) == 0 || (errno != ENOENT && errno != ENOTDIR)
   }
 
-  /// Makes the folder, takes its lock, and removes the rest of an unfinished backup.
+  /// Makes the folder, takes its lock, and removes an unfinished backup.
   func prepare() throws(SyncServerError) -> DirectoryLock {
-    try PrivateFile.makeFolder(files)
+    try PrivateFile.makeFolder(path)
     try ServerBackup.requireRight(to: path)
     let lock: DirectoryLock
     do {
-      lock = try DirectoryLock(directory: path, name: "backup.lock")
+      lock = try DirectoryLock(directory: path, name: Self.lockName)
     } catch {
       if case .locked = error {
         throw SyncServerError(
@@ -146,82 +131,59 @@ struct BackupFolder: Sendable {
       }
       throw SyncServerError(error)
     }
-    for name in (try? FileManager.default.contentsOfDirectory(atPath: files)) ?? []
-    where name.hasPrefix(BackupFolder.freshPrefix) {
-      try? FileManager.default.removeItem(atPath: files + "/" + name)
-    }
+    try? FileManager.default.removeItem(atPath: unfinished)
+    try PrivateFile.makeFolder(unfinished)
     return lock
   }
 
-  private static let freshPrefix = "new-"
-
-  /// A path for a new file; the next backup removes a file that stays there.
-  func freshPath() -> String { "\(files)/\(BackupFolder.freshPrefix)\(UUID().uuidString)" }
-
-  func filePath(_ hash: ContentHash) -> String { files + "/" + hash.description }
-
-  func has(_ hash: ContentHash, bytes: Int) -> Bool { size(of: hash) == bytes }
-
-  private func size(of hash: ContentHash) -> Int? {
-    var status = stat()
-    return stat(filePath(hash), &status) == 0 ? Int(status.st_size) : nil
-  }
-
-  /// The number of files that each backup lacks: missing, or with another size. Each is examined
-  /// once, and none is read; `verify` does that.
-  func missing(of backups: [BackupManifest]) -> [Int] {
-    var sizes: [ContentHash: Int?] = [:]
-    return backups.map { backup in
-      backup.files.count { file in
-        let size = sizes[file.sha256] ?? size(of: file.sha256)
-        sizes.updateValue(size, forKey: file.sha256)
-        return size != file.bytes
-      }
-    }
-  }
-
-  /// Adds a copy of a file.
-  func keep(copyOf source: String) throws -> (bytes: Int, hash: ContentHash) {
-    let fresh = freshPath()
+  /// Gives the unfinished backup its name, once everything is on the disk.
+  func finish(_ manifest: BackupManifest) throws(SyncServerError) {
     do {
-      let kept = try PrivateFile.copy(source, to: fresh)
-      try take(fresh, as: kept.hash)
-      return kept
+      try PrivateFile.replace("\(unfinished)/\(Self.manifestName)", with: manifest)
+      try PrivateFile.synchronize(below: unfinished)
+      guard rename(unfinished, "\(path)/\(manifest.name)") == 0 else { throw SystemFault.last }
+      try PrivateFile.synchronize(folder: path)
     } catch {
-      unlink(fresh)
-      throw error
+      throw .file("The backup cannot be written to \(path)", error)
     }
   }
 
-  /// Adds a file that is at a fresh path of this folder.
-  func take(_ fresh: String, as hash: ContentHash) throws {
-    guard rename(fresh, filePath(hash)) == 0 else { throw SystemFault.last }
+  func path(of file: BackupManifest.File, in backup: BackupManifest) -> String {
+    "\(path)/\(backup.name)/\(file.path)"
   }
 
-  /// Writes the files of a backup below a folder, and checks every file's hash.
+  /// The number of files that a backup lacks: missing, or with another size. None is read; `verify`
+  /// does that.
+  func missing(of backup: BackupManifest) -> Int {
+    backup.files.count { file in
+      var status = stat()
+      return lstat(path(of: file, in: backup), &status) != 0 || Int(status.st_size) != file.bytes
+    }
+  }
+
+  /// Reads every file of a backup, and checks its hash.
   ///
+  /// - Parameter read: reads a file, and returns its length and hash.
   /// - Throws: `.corrupt` if something is missing or damaged. A damaged file is moved away, so that
-  ///   the next backup adds it again.
-  func write(_ manifest: BackupManifest, below folder: String) throws(SyncServerError) {
+  ///   the next backup copies it again.
+  func check(
+    _ manifest: BackupManifest,
+    _ read: (_ source: String, _ file: String) throws -> (bytes: Int, hash: ContentHash)
+  ) throws(SyncServerError) {
     var problems: [String] = []
     for file in manifest.files {
-      let target = folder + "/" + file.path
-      do {
-        try PrivateFile.makeFolder((target as NSString).deletingLastPathComponent)
-        let source = filePath(file.sha256)
-        guard FileManager.default.fileExists(atPath: source) else {
-          problems.append("\(file.path) is missing (\(file.sha256))")
-          continue
-        }
-        let written = try PrivateFile.copy(source, to: target)
-        guard written == (file.bytes, file.sha256) else {
-          problems.append("\(file.path) is damaged (\(file.sha256))")
-          _ = rename(source, source + ".damaged")
-          continue
-        }
-      } catch {
-        throw .file("\(target) cannot be written", error)
+      let source = path(of: file, in: manifest)
+      guard FileManager.default.fileExists(atPath: source) else {
+        problems.append("\(file.path) is missing")
+        continue
       }
+      do {
+        guard try read(source, file.path) != (file.bytes, file.sha256) else { continue }
+      } catch {
+        throw .file("\(source) cannot be copied or read", error)
+      }
+      problems.append("\(file.path) is damaged")
+      _ = rename(source, source + ".damaged")
     }
     guard problems.isEmpty else {
       let shown = problems.prefix(5).joined(separator: ", ")
@@ -233,31 +195,24 @@ struct BackupFolder: Sendable {
     }
   }
 
-  /// Removes all but the latest backups, and contents that none of these has.
+  /// Removes all but the latest backups.
   ///
   /// - Parameters:
   ///   - count: how many stay.
   ///   - fresh: the new one. It stays, whatever the times of the others.
   /// - Returns: the names of the removed backups.
   func prune(keeping count: Int, sparing fresh: String) throws(SyncServerError) -> [String] {
-    let all = try manifests()
-    let gone = all.backups.filter { $0.name != fresh }.dropLast(max(0, count - 1))
+    let others = try manifests().backups.map(\.name).filter { $0 != fresh }
+    let gone = Array(others.dropLast(max(0, count - 1)))
     do {
-      for backup in gone {
-        try FileManager.default.removeItem(atPath: "\(path)/\(backup.name).json")
-      }
-      // An unreadable manifest may refer to any file.
-      guard all.unreadable.isEmpty else { return gone.map(\.name) }
-      let kept = Set(all.backups.filter { !gone.contains($0) }.flatMap(\.files).map(\.sha256))
-      for name in try FileManager.default.contentsOfDirectory(atPath: files) {
-        guard let hash = ContentHash(String(name.prefix(64))), !kept.contains(hash) else {
-          continue
-        }
-        try FileManager.default.removeItem(atPath: files + "/" + name)
+      for name in gone {
+        // If this is cut short, the next backup removes the rest.
+        guard rename("\(path)/\(name)", unfinished) == 0 else { throw SystemFault.last }
+        try FileManager.default.removeItem(atPath: unfinished)
       }
     } catch {
       throw .file("Old backups cannot be removed from \(path)", error)
     }
-    return gone.map(\.name)
+    return gone
   }
 }

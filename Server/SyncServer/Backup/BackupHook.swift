@@ -1,4 +1,5 @@
 import Foundation
+import Operations
 
 /// The shell command after a backup: it copies the backup elsewhere, or reports to a monitor.
 ///
@@ -43,26 +44,13 @@ package enum BackupHook {
     guard pipe(&ends) == 0 else { throw unstarted(errno) }
     for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
     defer { close(ends[1]) }
-    var actions = posix_spawn_file_actions_t()
-    posix_spawn_file_actions_init(&actions)
-    defer { posix_spawn_file_actions_destroy(&actions) }
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
-    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO)
-    posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO)
     // Root's shell may have left more files open than the standard three.
     for name in (try? FileManager.default.contentsOfDirectory(atPath: "/dev/fd")) ?? [] {
       if let open = Int32(name), open > STDERR_FILENO { _ = fcntl(open, F_SETFD, FD_CLOEXEC) }
     }
-    var attributes = posix_spawnattr_t()
-    posix_spawnattr_init(&attributes)
-    defer { posix_spawnattr_destroy(&attributes) }
-    posix_spawnattr_setflags(&attributes, sessionFlag)
-    let arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) }
-    let settings: [UnsafeMutablePointer<CChar>?] = variables.map { strdup("\($0.key)=\($0.value)") }
-    defer { for text in arguments + settings { free(text) } }
-    var id: pid_t = 0
-    let code = posix_spawn(
-      &id, words[0], &actions, &attributes, arguments + [nil], settings + [nil])
+    let files = ChildProcess.Files(hasNoInput: true, output: ends[1], errors: ends[1])
+    let (id, code) = ChildProcess.start(
+      words, variables: variables, files: files, apart: .session)
     guard code == 0 else {
       close(ends[0])
       throw unstarted(code)
@@ -118,15 +106,6 @@ package enum BackupHook {
       }
     }
     return body()
-  }
-
-  /// posix_spawnattr_setflags(3): a new session.
-  private static var sessionFlag: Int16 {
-    #if canImport(Darwin)
-      0x0400
-    #else
-      0x80
-    #endif
   }
 }
 

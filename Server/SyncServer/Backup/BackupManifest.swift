@@ -1,7 +1,7 @@
 import Foundation
 package import QueueModel
 
-/// The contents of one backup: a file `NAME.json` in the folder of backups, written last and never
+/// The contents of one backup: the file `manifest.json` in its folder, written last and never
 /// changed.
 package struct BackupManifest: Codable, Hashable, Sendable {
   /// One file of the data directory.
@@ -9,7 +9,7 @@ package struct BackupManifest: Codable, Hashable, Sendable {
     /// Its path, relative to the data directory.
     package var path: String
     package var bytes: Int
-    /// The hash of its contents, and its name among the files of the folder.
+    /// The hash of its contents.
     package var sha256: ContentHash
   }
 

@@ -73,6 +73,18 @@ enum PrivateFile {
     guard fsync(descriptor) == 0 else { throw SystemFault.last }
   }
 
+  /// Waits until the entries of a folder and of those in it are on the disk.
+  static func synchronize(below root: String) throws {
+    var folders = [root]
+    for entry in FileManager.default.enumerator(atPath: root)?.compactMap({ $0 as? String }) ?? [] {
+      let path = root + "/" + entry
+      var isFolder: ObjCBool = false
+      _ = FileManager.default.fileExists(atPath: path, isDirectory: &isFolder)
+      if isFolder.boolValue { folders.append(path) }
+    }
+    for folder in folders { try synchronize(folder: folder) }
+  }
+
   /// Makes a folder, and its parents.
   static func makeFolder(_ path: String) throws(SyncServerError) {
     do {

@@ -44,7 +44,11 @@ extension ServerBackup {
     let staging = directory + "/" + ServerBackup.stagingName
     try? FileManager.default.removeItem(atPath: staging)
     do {
-      try folder.write(manifest, below: staging)
+      try folder.check(manifest) { source, file in
+        let target = "\(staging)/\(file)"
+        try PrivateFile.makeFolder((target as NSString).deletingLastPathComponent)
+        return try PrivateFile.copy(source, to: target)
+      }
     } catch {
       try? FileManager.default.removeItem(atPath: staging)
       throw error
@@ -52,7 +56,7 @@ extension ServerBackup {
     let revocations = try mergeRevocations(into: staging)
     let notes = try adjustPushSettings(in: staging)
     do {
-      try synchronize(staging)
+      try PrivateFile.synchronize(below: staging)
       let aside = try moveAside(at: now, staging: staging)
       try moveIn()
       return Restoration(
@@ -72,8 +76,8 @@ extension ServerBackup {
 
   /// - Returns: the number of devices that were revoked since the backup.
   private func mergeRevocations(into staging: String) throws(SyncServerError) -> Int {
-    let later = try folder.manifests().backups.flatMap(\.files)
-      .filter { $0.path == BackupItem.revocations }.map { folder.filePath($0.sha256) }
+    let later = try folder.manifests().backups
+      .map { "\(folder.path)/\($0.name)/\(BackupItem.revocations)" }
     let known = RevocationFile(directory: staging).lines()
     let path = "\(directory)/\(BackupItem.revocations)"
     let all = known.union([path] + later, reading: RevocationFile.lines(of:))
@@ -111,19 +115,6 @@ extension ServerBackup {
     settings.trustedRootFile = adjusted(settings.trustedRootFile, BackupItem.trustedRoot)
     if !notes.isEmpty { try settings.write(directory: staging) }
     return notes
-  }
-
-  /// Waits until everything is on the disk.
-  private func synchronize(_ staging: String) throws {
-    var folders = [staging]
-    let walker = FileManager.default.enumerator(atPath: staging)
-    for entry in walker?.compactMap({ $0 as? String }) ?? [] {
-      let path = staging + "/" + entry
-      var isFolder: ObjCBool = false
-      _ = FileManager.default.fileExists(atPath: path, isDirectory: &isFolder)
-      if isFolder.boolValue { folders.append(path) }
-    }
-    for folder in folders { try PrivateFile.synchronize(folder: folder) }
   }
 
   /// - Returns: the new path of the former data.

@@ -109,7 +109,7 @@ package struct ServerBackup: Sendable {
   package struct List: Codable, Hashable, Sendable {
     package var folder: String
     package var backups: [Line]
-    /// Files that are not manifests, or are of a newer version.
+    /// Folders without a manifest, or with one of a newer version.
     package var unreadable: [String]
   }
 
@@ -147,7 +147,12 @@ package struct ServerBackup: Sendable {
     let lock = try folder.prepare()
     defer { lock.release() }
     let now = now ?? ProcessClock.wallMilliseconds
-    var contents = Contents(folder: folder, directory: directory)
+    let last = (try? folder.manifests())?.backups.last {
+      !BackupFolder.isAhead($0.createdAt, of: now)
+    }
+    var contents = Contents(
+      place: folder.unfinished, last: last.map { "\(folder.path)/\($0.name)" }, directory: directory
+    )
     try contents.takeAttachments()
     let workspaces = try contents.takeDatabase(administration)
     try contents.takeAttachments()
@@ -156,7 +161,7 @@ package struct ServerBackup: Sendable {
       name: folder.freshName(at: now), createdAt: now, version: ServerVersion.text,
       files: contents.files.values.sorted { $0.path < $1.path }, workspaces: workspaces,
       damaged: contents.damaged.sorted())
-    try folder.write(manifest)
+    try folder.finish(manifest)
     let place = BackupPlace(folder: folder.path)
     if (try? BackupPlace.read(directory: directory)) != place {
       try place.write(directory: directory)
@@ -171,7 +176,10 @@ package struct ServerBackup: Sendable {
 
   /// The contents of a backup, while they are collected.
   private struct Contents {
-    let folder: BackupFolder
+    /// The folder of the new backup.
+    let place: String
+    /// That of the latest one.
+    let last: String?
     let directory: String
     var files: [String: BackupManifest.File] = [:]
     var damaged: Set<String> = []
@@ -202,55 +210,79 @@ package struct ServerBackup: Sendable {
       // An attachment without references may be removed at any time.
       guard stat("\(directory)/\(path)", &status) == 0 else { return }
       let size = Int(status.st_size)
-      if !folder.has(hash, bytes: size) {
-        let fresh = folder.freshPath()
-        defer { unlink(fresh) }
-        do {
-          let copied = try PrivateFile.copy("\(directory)/\(path)", to: fresh)
-          guard copied.hash == hash else {
+      do {
+        if try !linkLatest(path, bytes: size) {
+          guard try copy("\(directory)/\(path)", to: path, hash: hash) else {
             damaged.insert(path)
             return
           }
-          try folder.take(fresh, as: hash)
-          newBytes += copied.bytes
-        } catch {
-          guard FileManager.default.fileExists(atPath: "\(directory)/\(path)") else { return }
-          throw error
         }
+      } catch {
+        guard FileManager.default.fileExists(atPath: "\(directory)/\(path)") else { return }
+        throw error
       }
       files[path] = BackupManifest.File(path: path, bytes: size, sha256: hash)
+    }
+
+    /// Adds a file that the latest backup has.
+    ///
+    /// - Returns: whether there is one of that length, and the disk has hard links.
+    private func linkLatest(_ path: String, bytes: Int) throws -> Bool {
+      let target = "\(place)/\(path)"
+      try PrivateFile.makeFolder((target as NSString).deletingLastPathComponent)
+      var status = stat()
+      guard let last, lstat("\(last)/\(path)", &status) == 0, status.st_mode & S_IFMT == S_IFREG,
+        Int(status.st_size) == bytes
+      else { return false }
+      return link("\(last)/\(path)", target) == 0
+    }
+
+    /// Adds a copy of a file.
+    ///
+    /// - Returns: whether it has the hash that is expected; otherwise it is left out.
+    private mutating func copy(
+      _ source: String, to path: String, hash: ContentHash? = nil
+    ) throws -> Bool {
+      let target = "\(place)/\(path)"
+      try PrivateFile.makeFolder((target as NSString).deletingLastPathComponent)
+      let copied = try PrivateFile.copy(source, to: target)
+      guard copied.hash == hash ?? copied.hash else {
+        unlink(target)
+        return false
+      }
+      newBytes += copied.bytes
+      files[path] = BackupManifest.File(path: path, bytes: copied.bytes, sha256: copied.hash)
+      return true
     }
 
     /// Adds a copy of the database, and reads its workspaces' positions.
     mutating func takeDatabase(
       _ administration: ServerAdministration
     ) throws(SyncServerError) -> [BackupManifest.Workspace] {
-      let fresh = folder.freshPath()
-      defer { unlink(fresh) }
+      let target = "\(place)/\(BackupItem.database)"
       do {
         try administration.withDatabase { database throws(StorageFault) in
-          try database.copy(to: fresh)
+          try database.copy(to: target)
         }
       } catch {
         throw SyncServerError(
-          error.code, "The database cannot be copied to \(folder.path): \(error.message)")
+          error.code, "The database cannot be copied to \(place): \(error.message)")
       }
-      let (found, workspaces): ((bytes: Int, hash: ContentHash), [BackupManifest.Workspace])
       do {
-        guard chmod(fresh, 0o600) == 0 else { throw SystemFault.last }
-        let file = try FileHandle(forUpdating: URL(fileURLWithPath: fresh))
+        guard chmod(target, 0o600) == 0 else { throw SystemFault.last }
+        let file = try FileHandle(forUpdating: URL(fileURLWithPath: target))
         try file.synchronize()
         try file.close()
-        found = try PrivateFile.hash(of: fresh)
-        workspaces = try ServerBackup.workspaces(of: fresh)
-        if !folder.has(found.hash, bytes: found.bytes) { newBytes += found.bytes }
-        try folder.take(fresh, as: found.hash)
+        let found = try PrivateFile.hash(of: target)
+        newBytes += found.bytes
+        files[BackupItem.database] = BackupManifest.File(
+          path: BackupItem.database, bytes: found.bytes, sha256: found.hash)
       } catch {
         throw .file("The copy of the database cannot be stored", error)
       }
-      files[BackupItem.database] = BackupManifest.File(
-        path: BackupItem.database, bytes: found.bytes, sha256: found.hash)
-      return workspaces
+      return try ServerBackup.reading(copyAt: target) { copy throws(StorageFault) in
+        try ServerBackup.workspaces(of: copy)
+      }
     }
 
     /// Adds the push settings, the files that they name, and the revocations. Revocations are read
@@ -265,9 +297,7 @@ package struct ServerBackup: Sendable {
       sources[BackupItem.trustedRoot] = settings.trustedRootFile
       for (path, source) in sources where FileManager.default.fileExists(atPath: source) {
         do {
-          let kept = try folder.keep(copyOf: source)
-          newBytes += kept.bytes
-          files[path] = BackupManifest.File(path: path, bytes: kept.bytes, sha256: kept.hash)
+          _ = try copy(source, to: path)
         } catch {
           throw .file("\(source) cannot be copied", error)
         }
@@ -275,21 +305,22 @@ package struct ServerBackup: Sendable {
     }
   }
 
+  private static func reading<Result>(
+    copyAt path: String, _ body: (ServerDatabase) throws(StorageFault) -> Result
+  ) throws(SyncServerError) -> Result {
+    let copy: ServerDatabase
+    do { copy = try ServerDatabase.open(copyAt: path) } catch { throw SyncServerError(error) }
+    defer { try? copy.close() }
+    do { return try body(copy) } catch { throw SyncServerError(error) }
+  }
+
   /// The positions of the logs in a copy.
-  static func workspaces(of path: String) throws(SyncServerError) -> [BackupManifest.Workspace] {
-    do {
-      let copy = try ServerDatabase.open(copyAt: path)
-      defer { try? copy.close() }
-      return try copy.logs(ofWorkspaceNamed: nil).map {
-        BackupManifest.Workspace(
-          id: $0.workspace.description, name: $0.workspaceName, logPosition: $0.headPosition)
-      }
-    } catch let error as StoreOpeningError {
-      throw SyncServerError(error)
-    } catch let error as StorageFault {
-      throw SyncServerError(error)
-    } catch {
-      throw SyncServerError(.failed, "\(error)")
+  private static func workspaces(
+    of copy: ServerDatabase
+  ) throws(StorageFault) -> [BackupManifest.Workspace] {
+    try copy.logs(ofWorkspaceNamed: nil).map {
+      BackupManifest.Workspace(
+        id: $0.workspace.description, name: $0.workspaceName, logPosition: $0.headPosition)
     }
   }
 
@@ -298,12 +329,8 @@ package struct ServerBackup: Sendable {
   /// All backups, the oldest first, and whether their files exist.
   package func list() throws(SyncServerError) -> List {
     let all = try folder.manifests()
-    let missing = folder.missing(of: all.backups)
     return List(
-      folder: folder.path,
-      backups: all.backups.indices.map {
-        Line(all.backups[$0], missing: missing[$0])
-      },
+      folder: folder.path, backups: all.backups.map { Line($0, missing: folder.missing(of: $0)) },
       unreadable: all.unreadable)
   }
 
@@ -336,67 +363,32 @@ package struct ServerBackup: Sendable {
     }
   }
 
-  /// Restores a backup into a temporary folder, and checks every file's hash. SQLite checks the
-  /// database with its indices, and every workspace is read as by a server. Then the folder is
-  /// removed.
+  /// Checks every file's hash. SQLite checks the database with its indices, and every workspace is
+  /// read as by a server.
   ///
-  /// - Parameters:
-  ///   - name: nil for the latest.
-  ///   - scratch: the parent of that folder; the system's temporary one if nil.
+  /// - Parameter name: nil for the latest.
   /// - Throws: `.corrupt` with what is missing or damaged.
-  package func verify(
-    name: String?, scratch: String? = nil
-  ) throws(SyncServerError) -> Verification {
+  package func verify(name: String?) throws(SyncServerError) -> Verification {
     let manifest = try folder.manifest(named: name, at: ProcessClock.wallMilliseconds)
-    let scratch = scratch ?? NSTemporaryDirectory()
-    ServerBackup.removeLeftScratch(in: scratch)
-    let place = "\(scratch)/\(ServerBackup.scratchPrefix)\(UUID().uuidString)"
-    // A missing parent folder is a typing error.
-    guard mkdir(place, 0o700) == 0 else {
-      throw .file("\(place) cannot be created", SystemFault.last)
+    try folder.check(manifest) { source, _ in try PrivateFile.hash(of: source) }
+    let path = "\(folder.path)/\(manifest.name)/\(BackupItem.database)"
+    let found = try ServerBackup.reading(copyAt: path) { copy throws(StorageFault) in
+      let workspaces = try ServerBackup.workspaces(of: copy)
+      for workspace in workspaces.compactMap({ WorkspaceID($0.id) }) {
+        if case .failed(let fault) = copy.perform(.load(workspace)) { throw fault }
+      }
+      return (fault: try copy.pageFaults(isThorough: true), workspaces: Set(workspaces))
     }
-    defer { try? FileManager.default.removeItem(atPath: place) }
-    let lock = try? DirectoryLock(directory: place, name: ServerBackup.scratchLock)
-    defer { lock?.release() }
-    try folder.write(manifest, below: place)
-    let restored = ServerAdministration(dataDirectory: place)
-    let fault = try restored.withDatabase { database throws(StorageFault) in
-      try database.pageFaults(isThorough: true)
-    }
-    if let fault {
+    if let fault = found.fault {
       throw SyncServerError(
         .corrupt, "The database of backup \(manifest.name) is damaged: \(fault)")
     }
-    let logs = try restored.logs(workspaceName: nil)
-    if let problem = logs.problem { throw problem }
-    let found = logs.workspaces.map {
-      BackupManifest.Workspace(
-        id: $0.workspace, name: $0.workspaceName, logPosition: $0.logPosition)
-    }
-    guard Set(found) == Set(manifest.workspaces) else {
+    guard found.workspaces == Set(manifest.workspaces) else {
       throw SyncServerError(
         .corrupt, "The workspaces of backup \(manifest.name) are not those that it lists.")
     }
     return Verification(
       backup: manifest.name, files: manifest.files.count, bytes: manifest.bytes,
       workspaces: manifest.workspaces)
-  }
-  private static let scratchPrefix = "cospool-verify-"
-  private static let scratchLock = "verify.lock"
-
-  /// Removes the folder of a killed `verify` of this account. A running one holds its lock, from
-  /// its first minute on.
-  private static func removeLeftScratch(in folder: String) {
-    for name in (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
-    where name.hasPrefix(scratchPrefix) {
-      let path = "\(folder)/\(name)"
-      var status = stat()
-      guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR,
-        status.st_uid == geteuid(), time(nil) - status.st_mtim.tv_sec > 60,
-        let lock = try? DirectoryLock(directory: path, name: scratchLock)
-      else { continue }
-      try? FileManager.default.removeItem(atPath: path)
-      lock.release()
-    }
   }
 }

@@ -1,6 +1,6 @@
 import Basics
 import Foundation
-import HealthChecks
+import Operations
 import ProcessResources
 import QueueModel
 import ServerCore

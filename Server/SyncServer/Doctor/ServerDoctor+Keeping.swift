@@ -1,6 +1,6 @@
 import Basics
 import Foundation
-import HealthChecks
+import Operations
 
 /// Whether the data can be restored.
 extension ServerDoctor {
@@ -48,9 +48,8 @@ extension ServerDoctor {
         "backupNotWhole",
         "backup \($0.name) cannot be restored: \($0.missing) of its files are missing or damaged",
         fix:
-          "Check that disk. cospool-server backup create saves again what the server still "
-          + "has. If this finding remains: rm "
-          + "\(Shell.quoted("\(place.folder)/\($0.name).json"))")
+          "Check that disk. The next cospool-server backup create saves again what the server "
+          + "still has. Then: rm -r \(Shell.quoted("\(place.folder)/\($0.name)"))")
     }
     do {
       // After a fault, a disk becomes read-only.
@@ -89,7 +88,7 @@ extension ServerDoctor {
         "backupTime", "backup \($0.name) is dated ahead of this machine's clock",
         fix:
           "Have the system set the clock: timedatectl set-ntp true. If the backup's date is "
-          + "wrong: rm \(Shell.quoted("\(folder)/\($0.name).json")), then cospool-server "
+          + "wrong: rm -r \(Shell.quoted("\(folder)/\($0.name)")), then cospool-server "
           + "backup create.")
     }
     guard

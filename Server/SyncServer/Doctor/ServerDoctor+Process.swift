@@ -1,6 +1,6 @@
 import Basics
 import Foundation
-import HealthChecks
+import Operations
 
 /// The serving process, and the connection to it.
 extension ServerDoctor {
@@ -15,8 +15,6 @@ extension ServerDoctor {
       run: address),
   ]
 
-  /// A certificate should have been renewed by then.
-  static let certificateDaysLow = 14
   /// Each connection uses a descriptor.
   static let descriptorsLow = 4_096
   private static let connectSeconds: Int64 = 2
@@ -97,8 +95,8 @@ extension ServerDoctor {
       let reply = try await ServerProbe(
         address: address, connectSeconds: connectSeconds, checksCertificate: false
       ).reply()
-      return [health(reply, of: address)]
-        + (reply.certificateEnds.map { [certificate(ends: $0, address, now: context.now)] } ?? [])
+      return [health(reply.status, of: address)]
+        + (reply.certificateEnds.map { [certificate(ends: $0, address, context)] } ?? [])
     } catch {
       return [
         .error("serverHealth", error.reason, fix: restart)
@@ -142,11 +140,11 @@ extension ServerDoctor {
       let probe = ServerProbe(
         address: address, certificateFile: context.certificateFile, connectSeconds: connectSeconds)
       let reply = try await probe.reply()
-      var found = health(reply, of: address)
+      var found = health(reply.status, of: address)
       found.code = "serverAddress"
       let upgrade = found.severity == .ok ? [await probe.upgradeFinding()] : []
       return [found] + upgrade
-        + (reply.certificateEnds.map { [certificate(ends: $0, address, now: context.now)] } ?? [])
+        + (reply.certificateEnds.map { [certificate(ends: $0, address, context)] } ?? [])
     } catch {
       let fix =
         switch error.code {
@@ -163,33 +161,19 @@ extension ServerDoctor {
     }
   }
 
-  private static func health(
-    _ reply: ServerProbe.Reply, of address: DoctorAddress
-  ) -> DoctorFinding {
-    switch reply.status {
-    case 200: .ok("serverHealth", "\(address.text) is healthy")
-    case 503:
-      .error(
-        "serverHealth", "\(address.text) reports that it is unhealthy",
-        fix: "Its store does not answer in time: look at its log and its disk.")
-    default:
-      .error(
-        "serverHealth", "\(address.text) answers with HTTP status \(reply.status)",
-        fix: "Check the address and the proxy: another program answers there.")
-    }
+  private static func health(_ status: Int, of address: DoctorAddress) -> DoctorFinding {
+    .health(
+      status, of: address,
+      ifIll: "Its store does not answer in time: look at its log and its disk.",
+      ifOther: "Check the address and the proxy: another program answers there.")
   }
 
   private static let renewal =
     "Renew it. The server loads the new files by itself; a proxy may need a reload."
 
-  static func certificate(ends: Int64, _ address: DoctorAddress, now: Date) -> DoctorFinding {
-    let left = Double(ends) - now.timeIntervalSince1970
-    guard left > 0 else {
-      return .error(
-        "certificateDays", "the certificate of \(address.text) has expired", fix: renewal)
-    }
-    let what = "the certificate of \(address.text) is valid for \(Int(left / 86_400)) more days"
-    return Int(left / 86_400) < certificateDaysLow
-      ? .warning("certificateDays", what, fix: renewal) : .ok("certificateDays", what)
+  private static func certificate(
+    ends: Int64, _ address: DoctorAddress, _ context: ServerDoctorContext
+  ) -> DoctorFinding {
+    .certificate(ends: ends, of: address, now: context.now, renewal: renewal)
   }
 }

@@ -1,6 +1,6 @@
 import Basics
 import Foundation
-import HealthChecks
+import Operations
 import ServerCore
 import ServerStore
 
@@ -17,9 +17,6 @@ extension ServerDoctor {
     .local("quota", quotas), .local("access", access), .local("pushSettings", pushSettings),
     .local("pushTargets", pushTargets), .local("clock", clock),
   ]
-
-  /// A write-ahead log that grows so large is no longer written back into the database.
-  static let logBytesHigh = 512 << 20
 
   private static func store(_ context: ServerDoctorContext) -> [DoctorFinding] {
     let path = context.databasePath
@@ -69,15 +66,9 @@ extension ServerDoctor {
   }
 
   private static func storeLog(_ context: ServerDoctorContext) -> [DoctorFinding] {
-    var log = stat()
-    guard stat(context.databasePath + "-wal", &log) == 0, Int(log.st_size) > logBytesHigh else {
-      return []
-    }
-    return [
-      .warning(
-        "storeLog", "\(context.databasePath)-wal has \(log.st_size >> 20) MiB",
-        fix: "Restart the server; another program may have the database open.")
-    ]
+    DoctorFinding.storeLog(
+      of: context.databasePath,
+      fix: "Restart the server; another program may have the database open.")
   }
 
   private static func workspaces(_ context: ServerDoctorContext) -> [DoctorFinding] {

@@ -1,5 +1,5 @@
 package import Foundation
-package import HealthChecks
+package import Operations
 import ServerStore
 
 /// The checks of `cospool-server doctor`.

@@ -68,7 +68,7 @@ private final class ConnectionCount: Sendable {
   }
 }
 
-/// The address of the metrics: `HOST:PORT`, `[ADDRESS]:PORT`, or `PORT` of this machine alone.
+/// The address of the metrics: `HOST:PORT`, `[ADDRESS]:PORT`, or `PORT`, on this machine only.
 package struct MetricsAddress: Hashable, Sendable {
   package var host: String
   package var port: Int

@@ -120,7 +120,8 @@ extension ServerDriver {
       "cospool_server_store_wait_seconds", "The age of the oldest of these tasks.",
       Double(store.waitMilliseconds) / 1_000)
     page.counter(
-      "cospool_server_store_failures", "How often the store failed.", journal.metrics.storeFailures
+      "cospool_server_store_failures", "How many times the store failed.",
+      journal.metrics.storeFailures
     )
   }
 }

@@ -19,7 +19,7 @@ package struct ACPConversation: Sendable {
   }
 
   /// The version of the protocol.
-  static let version: Int64 = 1
+  package static let version: Int64 = 1
   /// The maximum number of open requests of the agent.
   static let requestsMax = 64
 

@@ -172,19 +172,19 @@ package struct ACPForm: Hashable, Sendable {
     case .string: return .string(words)
     case .number:
       guard let number = Double(trimmed), number.isFinite else {
-        throw Fault(reason: "The field \"\(field.name)\" wants a number.")
+        throw Fault(reason: "The field \"\(field.name)\" needs a number.")
       }
       return .number(number)
     case .integer:
       guard let number = Int64(trimmed) else {
-        throw Fault(reason: "The field \"\(field.name)\" wants a whole number.")
+        throw Fault(reason: "The field \"\(field.name)\" needs a whole number.")
       }
       return .whole(number)
     case .boolean:
       switch trimmed.lowercased() {
       case "yes", "true", "y": return true
       case "no", "false", "n": return false
-      default: throw Fault(reason: "The field \"\(field.name)\" wants yes or no.")
+      default: throw Fault(reason: "The field \"\(field.name)\" needs yes or no.")
       }
     case .one(let choices): return .string(try value(trimmed, of: choices, field.name))
     case .several(let choices):

@@ -1,15 +1,18 @@
 /// One message of the Agent Client Protocol, version 1: JSON-RPC 2.0, one object in a line.
-enum ACPMessage: Hashable, Sendable {
+package enum ACPMessage: Hashable, Sendable {
   case request(id: JSONTree, method: String, params: JSONTree)
   case notification(method: String, params: JSONTree)
   /// - Parameter error: nil if there is a result.
   case response(id: JSONTree, result: JSONTree, error: JSONTree?)
 
   /// The error codes that this side sends.
-  enum ErrorCode: Int {
+  package enum ErrorCode: Int {
+    case parseError = -32_700
     case invalidRequest = -32_600
     case methodNotFound = -32_601
     case invalidParameters = -32_602
+    case internalError = -32_603
+    case resourceNotFound = -32_002
     case cancelled = -32_800
   }
 
@@ -20,7 +23,7 @@ enum ACPMessage: Hashable, Sendable {
   static let idBytesMax = 256
 
   /// nil if the line is not a message.
-  init?(_ line: [UInt8]) {
+  package init?(_ line: [UInt8]) {
     guard let tree = JSONTree(line), case .object = tree else { return nil }
     let params = tree["params"] ?? .object([:])
     guard let id = tree["id"] else {
@@ -40,7 +43,7 @@ enum ACPMessage: Hashable, Sendable {
   }
 
   /// A line without its end.
-  var line: String {
+  package var line: String {
     var members: [String: JSONTree] = ["jsonrpc": "2.0"]
     switch self {
     case .request(let id, let method, let params):
@@ -57,7 +60,9 @@ enum ACPMessage: Hashable, Sendable {
     return JSONTree.object(members).line
   }
 
-  static func refusal(_ id: JSONTree, _ code: ErrorCode, _ message: String) -> ACPMessage {
+  package static func refusal(
+    _ id: JSONTree, _ code: ErrorCode, _ message: String
+  ) -> ACPMessage {
     .response(
       id: id, result: .null,
       error: ["code": .number(Double(code.rawValue)), "message": .string(message)])

@@ -75,13 +75,13 @@ struct ACPRequests: Sendable {
     var kind: Kind
     var request: ACPRequest
     var faults = 0
-    /// How often its tool call became another one.
+    /// How many times its tool call became another one.
     var changes = 0
   }
 
   /// The maximum number of invalid answers to one form.
   private static let faultsMax = 3
-  /// The changes of a tool call that users are asked about; after them it is denied.
+  /// The number of changes to a tool call that users are asked about; after them it is denied.
   private static let changesMax = 3
   /// UTF-8 bytes of a question that users see in full.
   private static let questionBytesMax = 2_000

@@ -70,6 +70,10 @@ struct ShrinkCommand: ParsableCommand {
     let description =
       "Shrunk from seed \(name.seed), profile \(name.profile.rawValue). "
       + "\(shrunk.violation.checker): \(shrunk.violation.message.prefix(500))"
+    guard shrunk.run.options.server.nodes.count == 1 else {
+      throw ValidationError(
+        "Scenarios have one server. Replay the seed instead: \(name.replayCommand)")
+    }
     let run = ScenarioTranscript.withoutSkippedSteps(shrunk.run)
     for labels in [ScenarioTranscript.shortLabels(of: run), [:]] {
       let scenario = ScenarioTranscript.scenario(

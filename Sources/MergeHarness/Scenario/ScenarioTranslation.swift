@@ -160,7 +160,7 @@ extension SessionID {
     do {
       return try SessionID(label.name)
     } catch {
-      preconditionFailure("the parser takes no label that is no session: \(error)")
+      preconditionFailure("the parser takes only labels of sessions: \(error)")
     }
   }
 }

@@ -64,7 +64,7 @@ enum ProfileChoice: Hashable, Sendable, ExpressibleByArgument {
   func profile(of seed: UInt64) -> Profile {
     switch self {
     case .one(let profile): profile
-    case .all: Profile.allCases[Int(seed % UInt64(Profile.allCases.count))]
+    case .all: Profile.turns[Int(seed % UInt64(Profile.turns.count))]
     }
   }
 }

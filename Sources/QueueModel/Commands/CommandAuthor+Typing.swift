@@ -122,5 +122,5 @@ extension CommandAuthor {
 
 extension MessageState {
   /// Whether more than one saved text is live. A single one needs no settling.
-  fileprivate var hasSeveralEditions: Bool { (element.tags[.edition]?.tags.count ?? 0) >= 2 }
+  var hasSeveralEditions: Bool { (element.tags[.edition]?.tags.count ?? 0) >= 2 }
 }

@@ -19,9 +19,10 @@ struct MessageMove {
     var sources: Set<SessionID> = []
     for id in ids { sources.insert(try author.waitingMessage(id).session) }
     let queue = try destination(from: sources, author)
-    let gaps = try gaps(in: queue, author.workspace)
+    let present = presentPlaces(in: queue, author.workspace)
+    let gaps = try gaps(in: queue, leaving: present.values.sorted(), author.workspace)
     let places = wantedPlaces(in: gaps)
-    if sources == [queue], places.allSatisfy({ author.workspace.waitingIndex(of: $0) == $1 }) {
+    if sources == [queue], places.allSatisfy({ present[$0] == $1 }) {
       return .unchanged
     }
     guard let element = author.workspace.sessionStates[queue]?.element,
@@ -48,16 +49,25 @@ struct MessageMove {
     var right: OperationID?
   }
 
+  /// The places of those that are in the queue now, from 0.
+  private func presentPlaces(
+    in queue: SessionID, _ workspace: Workspace
+  ) -> [MessageID: Int] {
+    var places: [MessageID: Int] = [:]
+    for id in ids where workspace.messageStates[id]?.session == queue {
+      places[id] = workspace.waitingIndex(of: id)
+    }
+    return places
+  }
+
   /// The gap of each block, in the order of the blocks, as near to the wanted index as the block allows:
   /// blocks go before places, so the slot of a neighbour in another block may be anywhere.
   ///
+  /// - Parameter leaving: the places of those that leave, ascending; the others close up.
   /// - Complexity: O(moved² + moved · log² slots).
   private func gaps(
-    in queue: SessionID, _ workspace: Workspace
+    in queue: SessionID, leaving: [Int], _ workspace: Workspace
   ) throws(QueueError) -> [Gap] {
-    // The places of those that leave; the others close up.
-    let leaving = ids.filter { workspace.messageStates[$0]?.session == queue }
-      .compactMap { workspace.waitingIndex(of: $0) }.sorted()
     func amongOthers(_ index: Int) -> Int { index - leaving.count { $0 < index } }
     func slot(ofOther index: Int) -> OperationID? {
       workspace.waitingSlot(at: leaving.reduce(index) { $1 <= $0 ? $0 + 1 : $0 }, in: queue)

@@ -18,12 +18,12 @@ package struct DispatchState: Hashable, Sendable {
   /// The messages that it waits for: it is not in line before they have succeeded.
   package var unmetNeeds: [UnmetNeed]
   /// Whether its queue is blocked: it is paused, has another message in flight, or waits for a
-  /// decision, for the rest of a change of this message or for a check of its merged text.
+  /// decision, for the rest of a change to this message or for a check of its merged text.
   package var queueStands: Bool
-  /// Whether a part of a change of it has not come yet.
+  /// Whether a part of a change to it has not arrived yet.
   package var isIncomplete: Bool
-  /// Whether its text was merged from several that were saved apart, and waits for a check. If the
-  /// session's `onMerge` is `run`, it waits only if nothing is left of the text.
+  /// Whether its text was merged from several that were saved independently, and waits for a check.
+  /// If the session's `onMerge` is `run`, it waits only if nothing is left of the text.
   package var isMerged: Bool
 }
 
@@ -78,11 +78,10 @@ package struct QueueLine: Hashable, Sendable {
     besides isPassedOver: (MessageID) -> Bool = { _ in false }
   ) {
     var places = 0..<1
-    var circles = NeedCircles()
     while true {
       let messages = workspace.effectiveOrder(of: session, at: places)
       for id in messages {
-        if !skips(id, in: workspace, by: time, &circles), !isPassedOver(id) {
+        if !skips(id, in: workspace, by: time), !isPassedOver(id) {
           first = id
           return
         }
@@ -93,9 +92,7 @@ package struct QueueLine: Hashable, Sendable {
   }
 
   /// Whether a message is not in line; notes what it waits for.
-  private mutating func skips(
-    _ id: MessageID, in workspace: Workspace, by time: Int64, _ circles: inout NeedCircles
-  ) -> Bool {
+  private mutating func skips(_ id: MessageID, in workspace: Workspace, by time: Int64) -> Bool {
     guard let message = workspace.shownMessage(id), !message.runState.isInFlight,
       !message.runState.isHalted
     else { return false }
@@ -103,7 +100,7 @@ package struct QueueLine: Hashable, Sendable {
       if later < next ?? .max { (next, nextMessage) = (later, id) }
       return true
     }
-    guard !UnmetNeed.all(of: message, in: workspace, &circles).isEmpty else { return false }
+    guard !UnmetNeed.all(of: message, in: workspace).isEmpty else { return false }
     needy = needy ?? id
     return true
   }

@@ -1,4 +1,5 @@
-/// Why nothing of a session starts on the device that is its host, though messages wait in its queue.
+/// Why no message of a session starts on the device that is its host, though messages wait in its
+/// queue.
 public enum StartObstacle: Hashable, Sendable {
   /// The device has no agent for the session.
   case noAgent
@@ -10,11 +11,11 @@ public enum StartObstacle: Hashable, Sendable {
   case agentNotAsking
   /// The program is about to end.
   case draining
-  /// A part of a change of the first message has not arrived: the device that made it sends the
+  /// A part of a change to the first message has not arrived: the device that made it sends the
   /// rest, or a user cancels the message.
   case changeIncomplete
-  /// The text of the first message was merged from several that were saved apart: a user chooses
-  /// one.
+  /// The text of the first message was merged from several that were saved independently: a user
+  /// chooses one.
   case merged
   /// The agent of this other session still has the first message, which was moved here meanwhile.
   case movedWhileRunning(SessionID)

@@ -6,7 +6,7 @@ public enum TurnResult: Hashable, Sendable {
   case failed(String)
   /// The agent's process died, or ended without the final entry of its format.
   case died(String)
-  /// The agent cannot work before a time, in milliseconds since 1970; this was no failure.
+  /// The agent cannot work before a time, in milliseconds since 1970; this is not a failure.
   case tryLater(Int64, reason: String)
   /// The agent cannot work for this duration, in milliseconds, whatever the clock shows.
   case tryAfter(Int64, reason: String)

@@ -131,7 +131,7 @@ extension WorkspaceImage {
     return vector
   }
 
-  /// Checks that the state names known operations alone, and that its runs can be counted.
+  /// Checks that the state names only known operations, and that its runs can be counted.
   func check(knownBy vector: VersionVector) throws(MergeError) {
     var units = 0
     let check = { (first: OperationID, last: OperationID) throws(MergeError) in

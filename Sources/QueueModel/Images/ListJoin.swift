@@ -1,7 +1,7 @@
 import SequenceCRDT
 
 /// Lists of slots and texts of two states as one. Units are what both have together; their order is
-/// that of the tree, which depends on the units alone.
+/// that of the tree, which depends only on the units.
 extension KnownStates {
   func joined(
     _ one: [WorkspaceImage.SlotRun], _ other: [WorkspaceImage.SlotRun]

@@ -108,7 +108,7 @@ package struct StateRecovery {
 }
 
 extension WorkspaceImage.Message {
-  /// Whether a part of a change of it has not arrived.
+  /// Whether a part of a change to it has not arrived.
   fileprivate var isIncomplete: Bool {
     tags.contains { $0.field == .incomplete && !$0.tags.isEmpty }
   }

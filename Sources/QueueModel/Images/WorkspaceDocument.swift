@@ -147,7 +147,7 @@ public struct ImportCounts: Hashable, Sendable {
   public var sessions = 0
   /// Messages that were not there.
   public var messages = 0
-  /// Messages that were there already, and stayed as they were.
+  /// Messages that existed already, and did not change.
   public var known = 0
   /// Threads that were queued.
   public var threads = 0

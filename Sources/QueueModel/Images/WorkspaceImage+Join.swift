@@ -33,7 +33,7 @@ extension WorkspaceImage {
   /// Whether the two show that an operation which both know had different effects in them. Not all
   /// effects of operations are still visible: see `Operation.isContradicted`.
   ///
-  /// - Complexity: as `joined`, also if one of them includes the other.
+  /// - Complexity: as `joined`, even if one of them includes the other.
   package func contradicts(_ other: WorkspaceImage) -> Bool {
     do throws(MergeError) {
       let states = KnownStates(here: try checkedVector(), there: try other.checkedVector())

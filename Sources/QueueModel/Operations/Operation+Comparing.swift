@@ -73,7 +73,7 @@ extension Operation.DeleteText {
 
 extension Operation {
   /// Whether a state that knows the operation's id shows that the id belongs to a different
-  /// operation. It cannot show this for every kind: of tags and registers, only the present value
+  /// operation. It cannot show this for every kind: of tags and registers, only the current value
   /// is left.
   package func isContradicted(by workspace: Workspace) -> Bool {
     switch body {

@@ -7,6 +7,15 @@ extension Operation {
 
   /// The place of the slot that the operation makes; nil if it makes none.
   package var origins: Origins? { body.origins }
+
+  /// The session to whose message queue it adds a slot; nil if it adds none there.
+  var queue: OperationID? {
+    switch body {
+    case .addMessage(let addition): addition.session
+    case .placeMessage(_, let session, _, _): session
+    default: nil
+    }
+  }
 }
 
 extension Operation.Body {

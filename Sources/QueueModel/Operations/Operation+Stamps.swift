@@ -19,7 +19,7 @@ extension Operation {
     case .setRegister(let element, let field, let value, let stamp):
       changed.body = .setRegister(
         element: element, field: field, value: value,
-        // A fence is no time: it orders by lease and attempt, and no clock moves it.
+        // A fence is not a time: it orders by lease and attempt, and no clock moves it.
         stamp: field.isFenced ? stamp : change(stamp))
     case .announceDevice, .openSession, .insertText, .deleteText, .addTag, .clearTags:
       break

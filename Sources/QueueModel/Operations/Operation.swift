@@ -201,7 +201,7 @@ public struct TagField: RawRepresentable, Hashable, Sendable {
   public static let live = TagField(rawValue: 5)
   /// A message has an attachment; the note describes it.
   public static let attachment = TagField(rawValue: 6)
-  /// A change of a message has not arrived completely: it is too long for one delta, and ends when
+  /// A change to a message has not arrived completely: it is too long for one delta, and ends when
   /// it clears the tag.
   public static let incomplete = TagField(rawValue: 7)
   /// An agent queued a message, and not its user.
@@ -245,7 +245,7 @@ public struct RegisterField: RawRepresentable, Hashable, Comparable, Sendable {
   public static let lastError = RegisterField(rawValue: 6)
   /// A session's host, the device on which its agent runs: text, the device's id.
   public static let host = RegisterField(rawValue: 7)
-  /// The same as `decision`, ordered by time alone; read if it was written before that.
+  /// The same as `decision`, ordered only by time; read if it was written before that.
   public static let resolution = RegisterField(rawValue: 8)
   /// When a message may start at the earliest: a number, milliseconds since 1970.
   public static let notBefore = RegisterField(rawValue: 9)
@@ -262,7 +262,7 @@ public struct RegisterField: RawRepresentable, Hashable, Comparable, Sendable {
   public static let onLostServer = RegisterField(rawValue: 13)
   /// Whether a session's messages start if their text was merged: text, see `MergePolicy`.
   public static let onMerge = RegisterField(rawValue: 14)
-  /// The time before which a message is not in line, because a user wants it later: a number, as
+  /// The time before which a message is not in line, because a user postponed it: a number, as
   /// `notBefore`. The messages behind it may start meanwhile.
   public static let later = RegisterField(rawValue: 15)
   /// The attempt at a message that a user stopped last: a number.

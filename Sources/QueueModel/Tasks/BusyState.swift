@@ -100,7 +100,7 @@ public struct SessionActivity: Hashable, Sendable {
     busy = BusyState()
   }
 
-  /// Applies a signal. A turn that begins or succeeds clears the error of the turn before.
+  /// Applies a signal. A turn that begins or succeeds clears the error of the previous turn.
   public mutating func receive(_ signal: AgentSignal) {
     busy.receive(signal)
     switch signal {

@@ -109,7 +109,7 @@ extension TaskStatus.Kind {
 
 /// A move between two states of a task that is not allowed.
 public struct TaskMoveError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// The status before.
+  /// The previous status.
   public var from: TaskStatus.Kind
   /// The refused new status.
   public var to: TaskStatus.Kind

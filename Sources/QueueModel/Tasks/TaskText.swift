@@ -175,7 +175,7 @@ private struct TaskLines {
   /// The value as a line holds it.
   static func escaped(_ value: String) -> String {
     var text = String.UnicodeScalarView()
-    // Scalars, since a line feed behind a carriage return is no character of its own.
+    // Scalars, since a line feed behind a carriage return is not a separate character.
     for scalar in value.unicodeScalars {
       switch scalar {
       case "\n": text.append(contentsOf: "\\n".unicodeScalars)
@@ -202,7 +202,7 @@ extension TaskText {
     var also: [String] = []
 
     init(_ text: String) {
-      // Reads bytes, since every change of a workspace reads the tasks again.
+      // Reads bytes, since every change to a workspace reads the tasks again.
       for line in text.utf8.split(separator: UInt8(ascii: "\n")) {
         guard let space = line.firstIndex(of: UInt8(ascii: " ")) else { continue }
         let name = String(Substring(line[..<space]))

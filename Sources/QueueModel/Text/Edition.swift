@@ -2,8 +2,8 @@ import SequenceCRDT
 
 /// A whole text that a user saved: the content of the note of an *edition* tag.
 ///
-/// Saving adds one and clears those that its author had seen. Two live editions were saved apart.
-/// SPECIFICATION.md, section "Editions".
+/// Saving adds one and clears those that its author had seen. Two live editions were saved
+/// independently. SPECIFICATION.md, section "Editions".
 package struct Edition: Hashable, Sendable {
   enum Text: Hashable, Sendable {
     case whole(String)
@@ -119,7 +119,7 @@ package struct Edition: Hashable, Sendable {
   }
 }
 
-/// One of the texts that were saved apart and merged, from which a user chooses.
+/// One of the texts that were saved independently and merged, from which a user chooses.
 public struct MessageVersion: Hashable, Sendable {
   /// The text; nil if it is longer than `Limits.editionBytesMax`, so that it cannot be chosen.
   public var text: String?
@@ -173,7 +173,7 @@ extension MessageView {
   /// The text that a choice names.
   ///
   /// - Parameter base: what the user saw, since a number counts the versions of that state; nil for
-  ///   the present state.
+  ///   the current state.
   /// - Throws: `QueueError.messageNotMerged`, `.versionNotFound`, `.versionTooLong` if the version
   ///   is not kept, or `.mergedTextBlank`.
   public func text(
@@ -202,8 +202,8 @@ extension MessageView {
 
 extension [WorkspaceImage.Tag] {
   /// The text that all of a message's live editions hold, if there are two or more. Such a text was
-  /// saved apart several times, and its letters may be there twice. nil if the texts differ, or the
-  /// text is blank or not kept whole.
+  /// saved independently several times, and its letters may be there twice. nil if the texts
+  /// differ, or the text is blank or not kept whole.
   ///
   /// - Complexity: O(1) for fewer than two, else O(texts).
   var textOfAll: String? {
@@ -218,8 +218,8 @@ extension [WorkspaceImage.Tag] {
     lazy.map { Edition(note: $0.note) }.first { $0.attempt == attempt }
   }
 
-  /// Whether these were saved apart, so that a user has to check the merged text. If all of them
-  /// hold the same text, there is nothing to check.
+  /// Whether these were saved independently, so that a user has to check the merged text. If all of
+  /// them hold the same text, there is nothing to check.
   ///
   /// - Complexity: O(1) for fewer than two, else O(texts).
   func areMerged(into content: () -> String) -> Bool {
@@ -242,7 +242,7 @@ extension ShownMessage {
     return editions.textOfAll ?? letters()
   }
 
-  /// Whether texts that were saved apart were merged and wait for a check.
+  /// Whether texts that were saved independently were merged and wait for a check.
   ///
   /// - Complexity: O(1) for a message that was not edited in two places, else O(texts).
   var isMerged: Bool { !hasStarted && editions.areMerged(into: letters) }

@@ -17,7 +17,7 @@ package struct LateText: Hashable, Sendable {
   package var edition: OperationID
   /// nil if it is not kept whole.
   package var text: String?
-  /// Of a cancel: the command that stops the agent.
+  /// After a cancel: the command that stops the agent.
   package var stopCommand: String?
 }
 

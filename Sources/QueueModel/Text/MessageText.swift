@@ -74,7 +74,7 @@ enum MessageText: Sendable {
 
   /// Inserts scalars with consecutive ids.
   ///
-  /// - Throws: `SequenceFault`; nothing changes then.
+  /// - Throws: `SequenceFault`, without changing anything.
   mutating func insert(
     id: OperationID, text: String, origins: Operation.Origins
   ) throws(SequenceFault) {
@@ -91,7 +91,7 @@ enum MessageText: Sendable {
 
   /// Deletes the scalars `first … first + count − 1`.
   ///
-  /// - Throws: `SequenceFault` if one of them is not here; nothing changes then.
+  /// - Throws: `SequenceFault` if one of them is not here; in that case, nothing changes.
   mutating func delete(first: OperationID, count: Int) throws(SequenceFault) {
     try change { content throws(SequenceFault) in
       try content.delete(first: first, count: count)

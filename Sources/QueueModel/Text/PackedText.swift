@@ -13,9 +13,10 @@ struct PackedText: Sendable {
   private enum Origin: UInt64 {
     /// No origin: the start on the left, the end on the right.
     case none
-    /// On the left the last unit of the run before; on the right the first unit of the run after.
+    /// On the left, the last unit of the previous run; on the right, the first unit of the next
+    /// run.
     case neighbour
-    /// The same as that of the run before.
+    /// The same as that of the previous run.
     case previous
     case explicit
   }

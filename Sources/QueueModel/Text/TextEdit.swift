@@ -9,8 +9,8 @@ struct TextEdit: Hashable {
   /// A word is replaced as a whole, with the blank before it, and adjacent changed words are
   /// replaced together. So if two users replace the same words, both replacements stay whole.
   ///
-  /// Of long texts, and if that takes more work than `LinearDifference` may do, whole lines are
-  /// compared first and then the words inside changed lines; a part that is still too large is
+  /// In long texts, and if that takes more work than `LinearDifference` may do, whole lines are
+  /// compared first, and then the words inside changed lines; a part that is still too large is
   /// replaced in one stretch.
   static func edits(from old: [Unicode.Scalar], to new: [Unicode.Scalar]) -> [TextEdit] {
     var texts = Texts(old: old.map(\.value), new: new.map(\.value))
@@ -22,7 +22,7 @@ struct TextEdit: Hashable {
 private struct Texts {
   typealias Hunk = LinearDifference.Hunk
 
-  /// Of more scalars, whole lines are compared first.
+  /// In texts with more scalars, whole lines are compared first.
   private static let exactMax = 1 << 17
 
   let old: [UInt32]

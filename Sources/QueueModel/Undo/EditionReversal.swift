@@ -1,6 +1,6 @@
 import SequenceCRDT
 
-/// Undoes a change of editions after its letters were undone. An undo of a save is itself a save.
+/// Undoes a change to editions after its letters were undone. An undo of a save is itself a save.
 struct EditionReversal {
   let message: MessageID
   /// The short notes of the editions to take back.
@@ -27,7 +27,7 @@ struct EditionReversal {
     }
     if !taken.isEmpty, clears.isEmpty {
       // This is a part of a long stretch, and a later part was undone: it counts as an edit of the
-      // present text.
+      // current text.
       notes = []
       if live.count == 1 { clears = live.map(\.id) }
     } else if given.count < 2, !rest.isEmpty, isRewritten,

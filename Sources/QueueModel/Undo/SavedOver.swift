@@ -10,7 +10,7 @@ struct SavedOver {
   /// Whether a user saved or chose a text over the one of the change: none of its editions is live,
   /// but another author's is. If other users saved texts apart, one of them must be chosen first.
   ///
-  /// - Parameter later: what later changes of this device wrote.
+  /// - Parameter later: what later changes by this device wrote.
   /// - Complexity: O(live editions and their texts).
   func isOvertaken(in workspace: Workspace, later: Set<UndoField>) -> Bool {
     let live = workspace.shownMessage(message)?.editions ?? []
@@ -43,7 +43,7 @@ struct SavedOver {
     return old.text().utf8.elementsEqual(new.text().utf8)
   }
 
-  /// The step that undoes the change of editions.
+  /// The step that undoes the change to editions.
   private var step: UndoStep? {
     entry.steps.first { $0.field == UndoField(element: .message(message), part: .tags(.edition)) }
   }

@@ -55,7 +55,7 @@ extension TextReversal {
       }
   }
 
-  /// The scalars of both texts; each of the present one has its id.
+  /// The scalars of both texts; each of the current one has its id.
   var scalarCount: Int { shownCount + old.scalarCount }
 
   /// The scalars of the stretch as the change left it.
@@ -91,23 +91,23 @@ extension TextReversal {
     return whole
   }
 
-  /// The same where the later one changed the end of this one, as most typing does: the scalars that show
+  /// The same where the later one changed only this one, as most typing does: the scalars that show
   /// are known by their ids, so the text is put together without being read.
   ///
   /// - Complexity: O(runs of the stretch), and a copy of its text.
   private func going(on later: TextReversal, in text: TextContent) -> TextReversal? {
-    let replacedCount = later.old.scalarCount
-    let keptCount = shownCount - replacedCount
-    guard keptCount >= 0, later.offset - offset == keptCount,
-      let kept = self.text.prefix(before: later.old)
+    let start = later.offset - offset
+    let end = start + later.old.scalarCount
+    guard start >= 0, end <= shownCount,
+      let (front, rest) = self.text.parts(around: later.old, at: start, scalarCount: shownCount)
     else { return nil }
-    let offsets = offset..<later.offset + later.shownCount
+    let offsets = offset..<offset + shownCount - (end - start) + later.shownCount
     guard offsets.upperBound <= text.sequence.visibleCount else { return nil }
-    let shown = ids.prefix(keptCount, then: later.ids)
+    let shown = ids.replacing(start..<end, by: later.ids)
     guard text.visibleRanges(in: offsets) == shown else { return nil }
     return TextReversal(
-      content: content, offset: offset, text: kept + later.text, ids: shown, old: old,
-      left: text.visibleID(at: offset - 1), right: text.visibleID(at: offsets.upperBound))
+      content: content, offset: offset, text: String(front) + later.text + rest, ids: shown,
+      old: old, left: text.visibleID(at: offset - 1), right: text.visibleID(at: offsets.upperBound))
   }
 }
 
@@ -123,7 +123,7 @@ private struct EditedText {
 
   var text: String { String(decoding: utf8, as: UTF8.self) }
 
-  /// - Returns: whether the old scalars were there.
+  /// - Returns: whether the old scalars were present.
   mutating func replace(_ old: String, by new: String, at place: Int) -> Bool {
     guard place >= 0, place <= count else { return false }
     let start = byte(of: place)
@@ -177,35 +177,55 @@ extension String {
     } ?? unicodeScalars.count
   }
 
-  /// The text before an end; nil if the text does not end with it.
-  fileprivate func prefix(before end: String) -> String? {
-    if end.isEmpty { return self }
-    let count = utf8.count - end.utf8.count
-    guard count >= 0 else { return nil }
-    let place = utf8.index(utf8.startIndex, offsetBy: count)
-    guard utf8[place...].elementsEqual(end.utf8) else { return nil }
-    return String(self[..<place])
+  /// The texts before and after a part; nil if the part is not there.
+  ///
+  /// - Parameters:
+  ///   - start: the scalars before the part.
+  ///   - scalarCount: the scalars of this text.
+  fileprivate func parts(
+    around part: String, at start: Int, scalarCount: Int
+  ) -> (front: Substring, rest: Substring)? {
+    let front =
+      utf8.count == scalarCount
+      ? utf8.index(utf8.startIndex, offsetBy: start, limitedBy: utf8.endIndex)
+      : unicodeScalars.index(unicodeScalars.startIndex, offsetBy: start, limitedBy: endIndex)
+    guard let front,
+      let rest = utf8.index(front, offsetBy: part.utf8.count, limitedBy: utf8.endIndex),
+      utf8[front..<rest].elementsEqual(part.utf8)
+    else { return nil }
+    return (self[..<front], self[rest...])
   }
 }
 
 extension [OperationRange] {
-  /// The first of these ids, followed by others. Consecutive ids are one range.
-  fileprivate func prefix(_ count: Int, then others: [OperationRange]) -> [OperationRange] {
-    var (joined, left): ([OperationRange], Int) = ([], count)
-    joined.reserveCapacity(self.count + others.count)
-    for var range in self where left > 0 {
-      if range.count > left { range.last = range.first + UInt32(left - 1) }
-      left -= range.count
-      joined.append(range)
-    }
-    for range in others {
-      if let last = joined.last, last.replica == range.replica, last.last &+ 1 == range.first {
-        joined[joined.count - 1].last = range.last
+  /// These ids, some of them replaced by others. Consecutive ids are one range.
+  fileprivate func replacing(
+    _ places: Range<Int>, by others: [OperationRange]
+  ) -> [OperationRange] {
+    var joined: [OperationRange] = []
+    joined.reserveCapacity(count + others.count + 1)
+    joined.append(self, at: 0..<places.lowerBound)
+    joined.append(others, at: 0..<Int.max)
+    joined.append(self, at: places.upperBound..<Int.max)
+    return joined
+  }
+
+  /// Appends those of other ids that are at some places.
+  private mutating func append(_ others: [OperationRange], at places: Range<Int>) {
+    var passed = 0
+    for var range in others {
+      let here = places.clamped(to: passed..<passed + range.count)
+      let skipped = here.lowerBound - passed
+      passed += range.count
+      if here.isEmpty { continue }
+      range.first += UInt32(skipped)
+      range.last = range.first + UInt32(here.count - 1)
+      if let last, last.replica == range.replica, last.last &+ 1 == range.first {
+        self[count - 1].last = range.last
       } else {
-        joined.append(range)
+        append(range)
       }
     }
-    return joined
   }
 }
 
@@ -289,6 +309,7 @@ extension MessageState {
   /// - Complexity: O(1) for a message with fewer than two live editions that no agent has had, else
   ///   O(texts).
   var beginning: String? {
+    guard element.registers[.run] != nil || hasSeveralEditions else { return beginning(of: nil) }
     let shown = ShownMessage(self)
     return beginning(of: shown.hasStarted ? ranText : shown.textBesidesLetters)
   }
@@ -314,20 +335,42 @@ extension MessageState {
       case (nil, .plain(_, let whole)): cut(whole)
       case (nil, .packed(let packed)): cut(packed.text)
       }
-    let line = text.firstLine
-    guard line.unicodeScalars.count >= scalarsMax else { return String(line) }
-    return String(Substring(line.unicodeScalars.dropLast(2))) + "…"
+    return text.lineBeginning(scalarsMax: UndoLabel.textScalarsMax)
   }
 }
 
 extension Substring {
-  /// The text up to the first line feed, without line feeds at its start; `\r\n` does not count as
-  /// one.
-  fileprivate var firstLine: Substring {
-    guard !utf8.contains(UInt8(ascii: "\r")) else {
-      return split(separator: "\n", maxSplits: 1).first ?? ""
+  /// The first line that is not empty, with an ellipsis for what is beyond a number of scalars.
+  fileprivate func lineBeginning(scalarsMax: Int) -> String {
+    if let line = utf8.withContiguousStorageIfAvailable({
+      $0.lineBeginning(scalarsMax: scalarsMax)
+    }).flatMap({ $0 }) {
+      return line
     }
-    return Substring(
-      utf8.drop { $0 == UInt8(ascii: "\n") }.prefix { $0 != UInt8(ascii: "\n") })
+    // `\r\n` does not count as a line feed.
+    let line = split(separator: "\n", maxSplits: 1).first ?? ""
+    guard line.unicodeScalars.count > scalarsMax else { return String(line) }
+    return String(Substring(line.unicodeScalars.prefix(scalarsMax - 1))) + "…"
+  }
+}
+
+extension UnsafeBufferPointer<UInt8> {
+  /// The same, found byte by byte; nil if a carriage return is among them.
+  fileprivate func lineBeginning(scalarsMax: Int) -> String? {
+    let lineFeed = UInt8(ascii: "\n")
+    guard !contains(UInt8(ascii: "\r")) else { return nil }
+    var start = 0
+    while start < count, self[start] == lineFeed { start += 1 }
+    var (end, cut, scalars) = (start, start, 0)
+    while end < count, self[end] != lineFeed {
+      if self[end].startsScalar {
+        scalars += 1
+        if scalars == scalarsMax { cut = end }
+      }
+      end += 1
+    }
+    let isCut = scalars > scalarsMax
+    let line = String(decoding: self[start..<(isCut ? cut : end)], as: UTF8.self)
+    return isCut ? line + "…" : line
   }
 }

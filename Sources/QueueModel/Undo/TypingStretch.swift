@@ -153,9 +153,9 @@ extension Command {
     }
   }
 
-  /// The stretch that it begins, or the part of one that it goes on with; nil if it types nothing.
+  /// The stretch that it begins, or the part of one that it continues; nil if it types nothing.
   ///
-  /// - Parameter isOpen: whether it goes on with one, which has seen the editions.
+  /// - Parameter isOpen: whether it continues one, which has seen the editions.
   func typing(
     in workspace: Workspace, _ context: CommandContext, isOpen: Bool
   ) -> TypingStretch? {

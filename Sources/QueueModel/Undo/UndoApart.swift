@@ -1,6 +1,6 @@
 package import SequenceCRDT
 
-/// What is certain on a device that does not know the present state.
+/// What is certain on a device that does not know the current state.
 ///
 /// Such a device has a server, but is not connected or has not caught up. On another device, a
 /// message of its own may have failed, or a session may have got a host or been resumed. So its

@@ -59,7 +59,7 @@ extension UndoEntry {
 package struct UndoFormatError: Error, Hashable, Sendable {}
 
 extension UndoField {
-  /// Whether a change of this field is recorded.
+  /// Whether a change to this field is recorded.
   fileprivate var canBeUndone: Bool {
     switch (element, part) {
     case (.session, .tags(let tag)): [.exists, .queued, .locked, .paused].contains(tag)

@@ -21,6 +21,11 @@ extension UndoHistory {
       content = Content(change)
     }
 
+    /// An entry without a change.
+    static let forgotten = Entry(
+      number: 0, isUndone: false,
+      change: UndoEntry(label: UndoLabel(kind: .edited), milliseconds: 0))
+
     package var change: UndoEntry {
       get { content.change }
       set { content = Content(newValue) }

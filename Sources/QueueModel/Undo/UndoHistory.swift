@@ -4,8 +4,8 @@ import SequenceCRDT
 ///
 /// One command is one change. Typing is joined into changes of up to `Limits.typingScalarsMax`
 /// scalars: commands that only change the text of one message, each at most
-/// `Limits.typingPauseMillisecondsMax` after the one before, with no undo in between. The parts of
-/// an import are one change. A new change clears what could be redone. Beyond
+/// `Limits.typingPauseMillisecondsMax` after the previous one, with no undo in between. The parts
+/// of an import are one change. A new change clears what could be redone. Beyond
 /// `Limits.undoGroupsMax` changes or `Limits.undoBytesMax` bytes the oldest are forgotten.
 package struct UndoHistory: Hashable, Sendable {
   /// What changed since the last save, for a store.
@@ -39,8 +39,9 @@ package struct UndoHistory: Hashable, Sendable {
     }
   }
 
-  /// The changes that can be undone, the latest last.
-  package internal(set) var undoable: [Entry] = []
+  /// The changes that can be undone, the latest last. A slice forgets its first entry without moving
+  /// the others.
+  package internal(set) var undoable: ArraySlice<Entry> = []
   /// The changes that can be redone, the latest undone last.
   package private(set) var redoable: [Entry] = []
   private var nextNumber: Int64 = 1
@@ -51,7 +52,7 @@ package struct UndoHistory: Hashable, Sendable {
   /// Loads what a store held, in any order.
   package init(_ entries: some Sequence<Entry>) {
     let sorted = entries.sorted { $0.number < $1.number }
-    undoable = sorted.filter { !$0.isUndone }
+    undoable = sorted.filter { !$0.isUndone }[...]
     redoable = sorted.filter(\.isUndone)
     nextNumber = (sorted.last?.number ?? 0) &+ 1
     bytes = sorted.reduce(0) { $0 + $1.change.cost }
@@ -67,10 +68,10 @@ package struct UndoHistory: Hashable, Sendable {
   package var redoLabel: UndoLabel? { redoable.last?.change.label }
   /// The label of the change that an undo or a redo concerns; nil if there is none.
   package func label(of command: Command) -> UndoLabel? {
-    let (entries, number): ([Entry], Int64?)
+    let (entries, number): (ArraySlice<Entry>, Int64?)
     switch command {
     case .undo(let change, _): (entries, number) = (undoable, change)
-    case .redo(let change): (entries, number) = (redoable, change)
+    case .redo(let change): (entries, number) = (redoable[...], change)
     default: return nil
     }
     guard let number else { return entries.last?.change.label }
@@ -80,7 +81,9 @@ package struct UndoHistory: Hashable, Sendable {
   /// Every change, to be stored again as a whole.
   package var entries: [Entry] { undoable + redoable }
 
-  subscript(undone isUndone: Bool) -> [Entry] { isUndone ? redoable : undoable }
+  subscript(undone isUndone: Bool) -> ArraySlice<Entry> {
+    isUndone ? redoable[...] : undoable
+  }
 
   // MARK: - Changes
 
@@ -98,7 +101,7 @@ package struct UndoHistory: Hashable, Sendable {
     if isFresh, let last = undoable.last?.change,
       let joined = last.joined(with: change, in: workspace)
     {
-      replaceChange(at: undoable.count - 1, with: joined, &changes)
+      replaceChange(at: undoable.endIndex - 1, with: joined, &changes)
     } else {
       if change.typing != nil { handOverTyping(&changes) }
       append(Entry(number: nextNumber, isUndone: false, change: change), &changes)
@@ -140,7 +143,7 @@ package struct UndoHistory: Hashable, Sendable {
     let fields = Set(undoable[index].change.steps.map(\.field))
     drop(number, &changes)
     guard !fields.isEmpty else { return }
-    mark(in: 0..<index, &changes) { step, _ in fields.contains(step.field) }
+    mark(in: undoable.startIndex..<index, &changes) { step, _ in fields.contains(step.field) }
   }
 
   mutating func drop(_ number: Int64, _ changes: inout Changes) {
@@ -165,22 +168,20 @@ package struct UndoHistory: Hashable, Sendable {
 
   /// Forgets the oldest changes, undone ones included, beyond the limits.
   private mutating func trim(_ changes: inout Changes) {
-    func excess(_ entries: [Entry]) -> Int {
-      var (count, left) = (0, bytes)
-      while count < entries.count,
-        entries.count - count > Limits.undoGroupsMax || left > Limits.undoBytesMax
-      {
-        left -= entries[count].change.cost
-        count += 1
-      }
-      return count
+    func exceeds(_ count: Int) -> Bool {
+      count > Limits.undoGroupsMax || count > 0 && bytes > Limits.undoBytesMax
     }
-    // A second reference to the entries would make the removal copy all of them.
-    for _ in 0..<excess(undoable) { forget(undoable.removeFirst(), &changes) }
-    for _ in 0..<excess(redoable) { forget(redoable.removeFirst(), &changes) }
+    while exceeds(undoable.count) {
+      let oldest = undoable[undoable.startIndex]
+      // The slice keeps its memory until it grows.
+      undoable[undoable.startIndex] = .forgotten
+      undoable.removeFirst()
+      forget(oldest, &changes)
+    }
+    while exceeds(redoable.count) { forget(redoable.removeFirst(), &changes) }
   }
 
-  /// Records a user's change that is not a command of the queues, with the value before.
+  /// Records a user's change that is not a command of the queues, with the previous value.
   package mutating func noteAct(
     _ label: UndoLabel, former: String?, milliseconds: Int64, in workspace: Workspace
   ) -> (changes: Changes, number: Int64?) {
@@ -194,7 +195,7 @@ package struct UndoHistory: Hashable, Sendable {
 
   // MARK: - Others' changes
 
-  /// Takes note of operations that are not this user's changes: undoing an earlier change of this
+  /// Takes note of operations that are not this user's changes: undoing an earlier change by this
   /// user does not overwrite what they wrote.
   ///
   /// - Parameters:
@@ -347,7 +348,7 @@ private struct TouchedFields {
     fields[UndoField(element: element, part: part), default: false] =
       isAdded || fields[UndoField(element: element, part: part)] == true
     switch part {
-    // An agent's changes of a message are not a user's work.
+    // An agent's changes to a message are not a user's work.
     case .register(let field) where field >= .run || field == .changedAt: break
     case .tags(.locked), .tags(.queued): break
     default: elements.insert(element)

@@ -2,7 +2,7 @@ import SequenceCRDT
 
 /// Watches the operations of one command and records the steps that undo them.
 ///
-/// Only the state before the command's first change of a field counts. Elements that the command
+/// Only the state before the command's first change to a field counts. Elements that the command
 /// itself introduces are not undone piece by piece: a sent message is cancelled, and its text and
 /// place are kept for a redo.
 struct UndoRecorder {
@@ -149,7 +149,7 @@ struct UndoRecorder {
       return .register(before?.value)
     case .place(let before):
       guard !isIntroduced, let before,
-        workspace.undoPlace(of: field.element)?.slot != before.slot
+        workspace.slot(of: field.element) != before.slot
       else { return nil }
       return .place(before)
     case .text(let content, let ids, let text):

@@ -3,14 +3,14 @@ import SequenceCRDT
 /// Takes a change back step by step, unless another device's change or an agent is in the way.
 struct UndoReversal {
   let entry: UndoEntry
-  /// Fields that later changes of this device wrote: they are left alone.
+  /// Fields that later changes by this device wrote: they are left alone.
   let later: Set<UndoField>
-  /// The editions that changes of this device added, by their short notes.
+  /// The editions that changes by this device added, by their short notes.
   let own: Set<String>
   /// Sessions to pause first, to prevent starts.
   let pausing: [SessionID]
-  /// What is certain on a device that does not know the present state; nil if its copy is the
-  /// present state.
+  /// What is certain on a device that does not know the current state; nil if its copy is the
+  /// current state.
   let apart: Apartness?
   /// Why steps were left alone, each reason once.
   private(set) var left: [UndoObstacle] = []

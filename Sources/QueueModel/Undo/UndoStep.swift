@@ -2,7 +2,7 @@ package import SequenceCRDT
 
 /// A field that a change wrote and its value before: one inverse command.
 ///
-/// Steps name elements by their own ids. A later change of the same field by another user is an
+/// Steps name elements by their own ids. A later change to the same field by another user is an
 /// obstacle, and is recorded when it arrives (`UndoHistory.noteForeign`).
 package struct UndoStep: Hashable, Sendable {
   package var field: UndoField
@@ -147,13 +147,18 @@ extension Workspace {
     case .register(let register):
       return one(elementState(field.element)?.registers[register]?.writer)
     case .place:
-      switch field.element {
-      case .message(let id): return one(messageStates[id]?.position.value)
-      case .session(let id): return one(sessionStates[id]?.threadPosition?.value)
-      }
+      return one(slot(of: field.element))
     case .text:
       return field.element.message.flatMap { messageStates[$0]?.primary?.content.visibleRanges }
         ?? []
+    }
+  }
+
+  /// The slot of a message or a thread; nil for one without a place.
+  func slot(of element: ElementName) -> OperationID? {
+    switch element {
+    case .message(let id): messageStates[id]?.position.value
+    case .session(let id): sessionStates[id]?.threadPosition?.value
     }
   }
 

@@ -7,7 +7,7 @@ extension Workspace {
   /// A user's command that changes something and does not continue the open stretch of typing ends
   /// it, before its own operations.
   ///
-  /// - Throws: `QueueError`; nothing changed then.
+  /// - Throws: `QueueError`, without changing anything.
   package mutating func perform(
     _ command: Command, in context: CommandContext, history: inout UndoHistory
   ) throws(QueueError) -> (outcome: CommandOutcome, changes: UndoHistory.Changes) {
@@ -34,7 +34,7 @@ extension Workspace {
     return (outcome, changes)
   }
 
-  /// Whether a command types in a message that shows another text than its letters make.
+  /// Whether a command types in a message whose shown text differs from its letters.
   private func isTypedOver(_ command: Command) -> Bool {
     guard let id = command.typedMessage else { return false }
     return shownMessage(id)?.textBesidesLetters != nil

@@ -9,8 +9,8 @@ public enum WorkspaceChange: Hashable, Sendable {
   /// A session appeared, or its summary (name, project, pause, lock, count) changed. `task` reports
   /// the work of its agent; the view has the present work.
   ///
-  /// Changes of its place in the thread queue are not reported here: the steps of `threads` contain
-  /// them, and each step shifts the places of all later sessions. The view has the present place.
+  /// Changes to its place in the thread queue are not reported here: the steps of `threads` contain
+  /// them, and each step shifts the places of all later sessions. The view has the current place.
   case session(SessionView)
   /// A session was deleted.
   case sessionDeleted(SessionID)
@@ -97,7 +97,7 @@ public struct ChangeTracker: Sendable {
     summary?.task = nil
     if sessions[session] != summary {
       sessions[session] = summary
-      // The place in the thread queue is the present one.
+      // The place in the thread queue is the current one.
       changes.append(workspace.session(session).map { .session($0) } ?? .sessionDeleted(session))
     }
     guard tasks[session] != view?.task else { return }

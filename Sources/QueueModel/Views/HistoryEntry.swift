@@ -93,7 +93,7 @@ public enum HistoryAction: Hashable, Sendable {
   case setOnMerge(String)
   /// An attempt at the message reached this phase; a note has the reason or the result.
   case ran(RunPhase, attempt: Int, note: String)
-  /// A failed message is to be tried again.
+  /// A user decided to retry a failed message.
   case retried
   /// The queue continues without a failed message.
   case skipped

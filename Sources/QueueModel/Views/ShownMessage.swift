@@ -13,7 +13,7 @@ struct ShownMessage {
   /// Where the rest is read, on demand.
   private enum Source {
     case state(ElementState, MessageText?)
-    /// Of a packed session.
+    /// It is in a packed session.
     case image(WorkspaceImage.Message)
   }
 }
@@ -94,7 +94,7 @@ extension ShownMessage {
   /// Its `live` tags, by id.
   var liveTags: [OperationID] { tags(.live).map(\.id) }
 
-  /// How often it was tried, here and before an import. A number that is too large is clamped.
+  /// How many times it was tried, here and before an import. A number that is too large is clamped.
   var allAttempts: Int {
     var imported = 0
     if case .number(let number)? = register(.attempts) { imported = Int(clamping: number) }

@@ -1,6 +1,6 @@
 import SequenceCRDT
 
-/// Changes of letters that devices make by themselves, without a user's edit.
+/// Changes to letters that devices make by themselves, without a user's edit.
 extension [Operation] {
   /// The operations that change the letters to the text that an agent gets, after the start of its
   /// attempt, and those that forget the text of an ended message.
@@ -58,7 +58,7 @@ extension [Operation] {
 }
 
 extension Operation {
-  /// Whether it makes or deletes letters of a message, or marks a long change of them.
+  /// Whether it makes or deletes letters of a message, or marks a long change to them.
   fileprivate var isOfLetters: Bool {
     switch body {
     case .insertText, .deleteText, .addTag(_, .incomplete, _, _), .clearTags(_, .incomplete, _):

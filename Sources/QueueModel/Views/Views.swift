@@ -33,7 +33,7 @@ public struct MessageView: Hashable, Sendable, Identifiable {
   public var notBefore: Int64?
   /// The time until which it is held because it is being edited, in milliseconds since 1970.
   public var heldUntil: Int64?
-  /// The time before which it is not in line, because a user wants it later, in milliseconds since
+  /// The time before which it is not in line, because a user postponed it, in milliseconds since
   /// 1970; it may have passed.
   public var later: Int64?
   /// The messages that have to succeed before it is in line, whether or not they have; see
@@ -44,8 +44,9 @@ public struct MessageView: Hashable, Sendable, Identifiable {
   public var withdrawal: Withdrawal?
   var saved = SavedTexts()
 
-  /// The texts that were saved apart and merged, the earliest first, until a user has checked them;
-  /// otherwise empty. The message does not start until a user chooses one, or edits it.
+  /// The texts that were saved independently and merged, the earliest first, until a user has
+  /// checked them; otherwise empty. The message does not start until a user chooses one, or edits
+  /// it.
   public package(set) var versions: [MessageVersion] {
     get { saved.versions }
     set { saved.versions = newValue }

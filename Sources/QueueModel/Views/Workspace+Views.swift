@@ -47,7 +47,8 @@ extension Workspace {
       host: state.host)
   }
 
-  /// A session's waiting messages in the order of their places alone, which reordering changes (S0-55).
+  /// A session's waiting messages in the order of their places only, which reordering changes
+  /// (S0-55).
   public func placedOrder(of session: SessionID) -> [MessageView] {
     let positions = effectiveOrder(of: session).enumerated()
     let places = Dictionary(uniqueKeysWithValues: positions.map { ($1, $0 + 1) })
@@ -119,8 +120,8 @@ extension Workspace {
       saved: message.savedTexts(of: device(of:)))
   }
 
-  /// How many of a session's waiting messages were merged from texts that were saved apart, and
-  /// wait for a check.
+  /// How many of a session's waiting messages were merged from texts that were saved independently,
+  /// and wait for a check.
   ///
   /// - Complexity: O(1) if nothing waits, else as `messageQueue`, without the texts.
   package func mergedCount(of session: SessionID) -> Int {

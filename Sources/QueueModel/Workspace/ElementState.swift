@@ -110,17 +110,47 @@ struct ElementState: Sendable {
 
 /// A session: thread queue entry and message queue in one.
 struct SessionState: Sendable {
-  var key: SessionID
-  var element = ElementState()
+  private struct Fields: Sendable {
+    var key: SessionID
+    var element = ElementState()
+    var threadPosition: Register<OperationID>?
+    var enqueued: Register<OperationID>?
+    var slots = SlotList<MessageID>()
+    var standing = StandingOrder()
+  }
+
+  private var fields: Shared<Fields>
+
+  init(key: SessionID) {
+    fields = Shared(Fields(key: key))
+  }
+
+  var key: SessionID { fields.value.key }
+  var element: ElementState {
+    _read { yield fields.value.element }
+    _modify { yield &fields.value.element }
+  }
   /// The winning slot of the thread queue.
-  var threadPosition: Register<OperationID>?
+  var threadPosition: Register<OperationID>? {
+    _read { yield fields.value.threadPosition }
+    _modify { yield &fields.value.threadPosition }
+  }
   /// The latest requeue; its stamp's milliseconds are `queuedAt`.
-  var enqueued: Register<OperationID>?
+  var enqueued: Register<OperationID>? {
+    _read { yield fields.value.enqueued }
+    _modify { yield &fields.value.enqueued }
+  }
   /// The message queue: a slot for each time that a message was put in or moved.
-  var slots = SlotList<MessageID>()
+  var slots: SlotList<MessageID> {
+    _read { yield fields.value.slots }
+    _modify { yield &fields.value.slots }
+  }
   /// The messages in the queue, by their position. Finished messages are excluded, so that a queue
   /// that has run for months costs no more than a new one.
-  var standing = StandingOrder()
+  var standing: StandingOrder {
+    _read { yield fields.value.standing }
+    _modify { yield &fields.value.standing }
+  }
 
   var exists: Bool { element.has(.exists) }
   /// A tag alone gives no place. Every command makes both, but a merge may leave one alone.
@@ -172,13 +202,40 @@ struct MessageState: Sendable {
     }
   }
 
-  var id: MessageID
-  var element = ElementState()
+  private struct Fields: Sendable {
+    var id: MessageID
+    var element = ElementState()
+    var additions: [Addition] = []
+    var session: SessionID
+    var position: Register<OperationID>
+  }
+
+  private var fields: Shared<Fields>
+
+  init(id: MessageID, session: SessionID, position: Register<OperationID>) {
+    fields = Shared(Fields(id: id, session: session, position: position))
+  }
+
+  var id: MessageID { fields.value.id }
+  var element: ElementState {
+    _read { yield fields.value.element }
+    _modify { yield &fields.value.element }
+  }
   /// By id; more than one if devices added the same id without knowing of each other.
-  var additions: [Addition] = []
-  /// The queue and slot that hold it now.
-  var session: SessionID
-  var position: Register<OperationID>
+  var additions: [Addition] {
+    _read { yield fields.value.additions }
+    _modify { yield &fields.value.additions }
+  }
+  /// The queue that holds it now.
+  var session: SessionID {
+    _read { yield fields.value.session }
+    _modify { yield &fields.value.session }
+  }
+  /// The slot that holds it now.
+  var position: Register<OperationID> {
+    _read { yield fields.value.position }
+    _modify { yield &fields.value.position }
+  }
 
   /// Whether it is in its queue, if its session exists.
   var stands: Bool { element.standing.stands(isLive: element.has(.live)) }

@@ -62,6 +62,16 @@ struct SessionTable: Sendable {
     overlaps += 1
   }
 
+  /// Removes the slots of a session that something touched.
+  ///
+  /// - Returns: how many there were; nil if the session is packed or not known.
+  mutating func setSlotsAside(of key: SessionID) -> Int? {
+    guard warm.contains(key) else { return nil }
+    let count = warm[key]?.slots.count
+    warm[key]?.slots = SlotList()
+    return count
+  }
+
   /// All sessions, in no particular order; untouched ones are unpacked one by one.
   var values: some Sequence<SessionState> {
     let untouched = (cold?.keys ?? []).lazy.filter { !warm.contains($0) }.compactMap { self[$0] }
@@ -99,8 +109,7 @@ struct MessageTable: Sendable {
     touchedSessions.contains(index)
   }
 
-  /// An untouched message's place in the snapshot. A message that was removed from a session that
-  /// is kept here has none: unpacking the session again would not find it.
+  /// An untouched message's place in the snapshot; nil if its session is kept here.
   func coldPlace(of id: MessageID) -> (session: Int, message: Int)? {
     guard let cold, !warm.contains(id), let place = cold.place(of: id),
       !touchedSessions.contains(place.session)
@@ -118,12 +127,6 @@ struct MessageTable: Sendable {
       if cold != nil { warmUp(id) }
       yield &warm[id]
     }
-  }
-
-  /// Takes a message out, to be put back changed.
-  mutating func removeValue(forKey id: MessageID) -> MessageState? {
-    if cold != nil { warmUp(id) }
-    return warm.removeValue(forKey: id)
   }
 
   private mutating func warmUp(_ id: MessageID) {

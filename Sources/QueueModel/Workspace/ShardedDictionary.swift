@@ -1,9 +1,38 @@
+import SequenceCRDT
+
+/// A key that chooses its shard. The dictionary in the shard hashes it thoroughly; a second time
+/// would double the cost of each look-up.
+protocol ShardKey: Hashable, Sendable {
+  /// A number of which the highest bits name the shard. It depends on the seed, so that no author of
+  /// keys can put all into one shard.
+  ///
+  /// - Parameter seed: odd.
+  func mixed(with seed: UInt64) -> UInt64
+}
+
+extension MessageID: ShardKey {
+  func mixed(with seed: UInt64) -> UInt64 { (high ^ (low &* seed) >> 32 ^ low) &* seed }
+}
+
+extension OperationID: ShardKey {
+  func mixed(with seed: UInt64) -> UInt64 { (replica.rawValue &+ UInt64(seq) &* seed) &* seed }
+}
+
+extension SessionID: ShardKey {
+  func mixed(with seed: UInt64) -> UInt64 {
+    rawValue.utf8.reduce(seed) { ($0 ^ UInt64($1)) &* seed }
+  }
+}
+
+/// Different in each process.
+private let shardSeed = UInt64(bitPattern: Int64(0.hashValue)) | 1
+
 /// A dictionary in shards, so that changing one copy of a large one copies only a shard.
 ///
 /// A merge keeps the state before it until it has succeeded. With a plain dictionary, the first
 /// write would copy every entry. The shards are in rows, so that the first write into a copy
 /// retains the shards of one row, not all of them.
-struct ShardedDictionary<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+struct ShardedDictionary<Key: ShardKey, Value: Sendable>: Sendable {
   private var rows: [[[Key: Value]]]
   private(set) var count = 0
 
@@ -16,9 +45,7 @@ struct ShardedDictionary<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   }
 
   private func place(of key: Key) -> (row: Int, shard: Int) {
-    // The dictionary inside uses the low bits of the same hash; these are the highest, however many there
-    // are.
-    let bits = Int(truncatingIfNeeded: UInt(bitPattern: key.hashValue) >> (UInt.bitWidth - 8))
+    let bits = Int(truncatingIfNeeded: key.mixed(with: shardSeed) >> (UInt64.bitWidth - 8))
     return (bits / Self.rowLength, bits % Self.rowLength)
   }
 
@@ -53,14 +80,6 @@ struct ShardedDictionary<Key: Hashable & Sendable, Value: Sendable>: Sendable {
       defer { count += rows[row][shard].count }
       yield &rows[row][shard][key, default: value()]
     }
-  }
-
-  @discardableResult
-  mutating func removeValue(forKey key: Key) -> Value? {
-    let (row, shard) = place(of: key)
-    guard let value = rows[row][shard].removeValue(forKey: key) else { return nil }
-    count -= 1
-    return value
   }
 
   /// All values, in no particular order.

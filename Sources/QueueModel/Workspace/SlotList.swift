@@ -83,12 +83,15 @@ extension SlotList {
   func neighbour(
     of slot: OperationID, isLeft: Bool, _ holds: (OperationID, Owner) -> Bool
   ) -> Owner? {
-    var place: OperationID? = slot
+    var place = sequence.contentIndex(of: slot)
     for _ in 0..<16 {
       guard let here = place else { return nil }
-      place =
-        isLeft ? sequence.origins(before: here)?.left : sequence.origins(behind: here)?.right
-      if let slot = place, let owner = owner(of: slot), holds(slot, owner) { return owner }
+      place = sequence.content(besides: here, isLeft: isLeft)
+      if let number = place, let owner = owners[number],
+        holds(sequence.id(ofContent: number), owner)
+      {
+        return owner
+      }
     }
     return nil
   }

@@ -182,14 +182,11 @@ extension Workspace {
   private mutating func changeMessage(
     _ id: MessageID, _ touched: inout TouchedQueues, _ change: (inout MessageState) -> Void
   ) {
-    guard var state = messageStates.removeValue(forKey: id) else { return }
-    let before = StandingPlace(of: state)
-    touched.sessions.insert(state.session)
-    change(&state)
-    moveStanding(from: before, to: StandingPlace(of: state))
-    touched.sessions.insert(state.session)
-    noteTexts(of: state)
-    messageStates[id] = state
+    guard let (before, after) = messageStates[id]?.changed(by: change) else { return }
+    moveStanding(from: before.place, to: after.place)
+    touched.sessions.insert(before.session)
+    if after.session != before.session { touched.sessions.insert(after.session) }
+    if after.isToPack { textsToPack.insert(id) }
   }
 
   private mutating func editText(
@@ -206,10 +203,6 @@ extension Workspace {
     }
   }
 
-  private mutating func noteTexts(of message: MessageState) {
-    if message.hasOpenTextThoughOver { textsToPack.insert(message.id) }
-  }
-
   /// Packs the texts of messages that have ended; once for all operations of a merge or a command.
   mutating func packTexts() {
     guard !textsToPack.isEmpty else { return }
@@ -217,6 +210,30 @@ extension Workspace {
       messageStates[id]?.packTexts()
     }
     textsToPack = []
+  }
+}
+
+/// What a queue keeps of a message.
+private struct MessageMark {
+  var session: SessionID
+  var place: StandingPlace?
+  var isToPack: Bool
+
+  init(_ message: MessageState) {
+    session = message.session
+    place = StandingPlace(of: message)
+    isToPack = message.hasOpenTextThoughOver
+  }
+}
+
+extension MessageState {
+  /// Changes the message where it is, without taking it out of its table.
+  fileprivate mutating func changed(
+    by change: (inout MessageState) -> Void
+  ) -> (before: MessageMark, after: MessageMark) {
+    let before = MessageMark(self)
+    change(&self)
+    return (before, MessageMark(self))
   }
 }
 

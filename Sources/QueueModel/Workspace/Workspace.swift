@@ -67,7 +67,7 @@ extension Workspace {
     var dropped: [MergeError] = []
     while true {
       var backup = self
-      let threadSlotCount = backup.setThreadSlotsAside()
+      let aside = backup.setSlotsAside(addedToBy: operations)
       var outcome = MergeOutcome()
       do {
         for operation in operations { try admit(operation, into: &outcome) }
@@ -77,7 +77,7 @@ extension Workspace {
         outcome.dropped = dropped
         return outcome
       } catch {
-        takeBack(to: backup, threadSlotCount)
+        takeBack(to: backup, aside)
         guard let culprit = error.operation, pending.remove(holding: culprit) else {
           throw error
         }
@@ -86,24 +86,46 @@ extension Workspace {
     }
   }
 
-  /// Removes the thread queue from a state that is kept in case of a fault.
+  /// The numbers of slots before a merge, in the lists that the kept state lacks.
+  private struct SlotsAside {
+    var threads: Int
+    var sessions: [SessionID: Int] = [:]
+  }
+
+  /// Removes the lists of slots to which operations add from a state that is kept in case of a fault.
   ///
-  /// It has a slot for every requeue of the workspace, and a second reference would copy them with
-  /// each merge. A merge only adds slots, so they can be removed again.
+  /// They have a slot for every requeue and every message, and a second reference would copy them
+  /// with each merge. A merge only adds slots, so they can be removed again. A list to which only
+  /// operations add that waited before is copied.
   ///
   /// - Returns: how many slots there are.
-  private mutating func setThreadSlotsAside() -> Int {
-    let count = threadSlots.count
+  private mutating func setSlotsAside(addedToBy operations: [Operation]) -> SlotsAside {
+    var aside = SlotsAside(threads: threadSlots.count)
     threadSlots = SlotList()
-    return count
+    var latest: OperationID?
+    for operation in operations {
+      guard let session = operation.queue, session != latest else { continue }
+      latest = session
+      guard let key = sessionKeys[session], aside.sessions[key] == nil,
+        let slots = sessionStates.setSlotsAside(of: key)
+      else { continue }
+      aside.sessions[key] = slots
+    }
+    return aside
   }
 
   /// Returns to the state before a merge.
-  private mutating func takeBack(to backup: Workspace, _ threadSlotCount: Int) {
-    var slots = threadSlots
-    slots.truncate(to: threadSlotCount)
+  private mutating func takeBack(to backup: Workspace, _ aside: SlotsAside) {
+    var threads = threadSlots
+    threads.truncate(to: aside.threads)
+    let grown = self
     self = backup
-    threadSlots = slots
+    threadSlots = threads
+    for (key, count) in aside.sessions {
+      guard var slots = grown.sessionStates[key]?.slots else { continue }
+      slots.truncate(to: count)
+      sessionStates[key]?.slots = slots
+    }
   }
 
   private mutating func admit(

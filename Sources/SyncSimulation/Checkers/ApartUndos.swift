@@ -10,8 +10,12 @@ import WireProtocol
 /// The server's state decides what starts. An undo lets something start *by itself* if hosts would
 /// run something after its operations that they would not have run before, or would run it earlier:
 /// at once, or in its turn without another command. This is compared at the moment in which the
-/// operations arrive at the server. Later changes of the session by others do not count. Earlier
+/// operations arrive at the server. Later changes to the session by others do not count. Earlier
 /// changes that the device did not know of do: the device has to allow for them.
+///
+/// A command also ends the stretch of typing that is open, with an edition. If an undo takes that
+/// edition back at once, a start in between is one of what was typed, which counts as looked at; in
+/// the end, nothing may start that would not have started before the typing ended.
 ///
 /// A session is left out if the device had no reason to pause it, because it cannot know of the
 /// reason: another device moved a message of the undo there; or a message waited for a choice only
@@ -23,6 +27,8 @@ struct ApartUndos {
     var command: Command
     /// The operations that it made.
     var made: [OperationRange]
+    /// The edition among them that ended a stretch of typing, and that they take back.
+    var typed: OperationID?
     /// The sessions that it affects, as far as the device knows.
     var sessions: Set<SessionID>
     /// The operations that the server lacked then.
@@ -47,6 +53,7 @@ struct ApartUndos {
       let turn = Turn(
         device: index, command: command,
         made: replica.workspace.vector.ranges(since: before.vector),
+        typed: outcome.operations.editionTakenBack,
         sessions: outcome.touched.sessions, unsent: replica.record.outbox.ranges)
       if !turn.made.isEmpty { turns.append(turn) }
       if stored == nil { stored = try? simulation.server.disk.storedWorkspace() }
@@ -94,15 +101,24 @@ struct ApartUndos {
   }
 
   /// Compares after each operation: a host may receive them one by one.
+  ///
+  /// - Parameter operations: those that the server stored at once.
   private mutating func compare(_ operations: [Operation], of turn: Turn) -> [String] {
     guard let before = stored else { return [] }
     var found: [String] = []
     var touched: Set<SessionID> = []
+    var typed: Workspace?
     for operation in operations {
       guard let outcome = try? stored?.merge([operation]), let after = stored else { return [] }
       touched.formUnion(outcome.touched.sessions.intersection(turn.sessions))
+      if operation.id == turn.typed { typed = after }
       guard found.isEmpty else { continue }
       found = HostTurns.started(in: touched.sorted(), from: before, to: after)
+      if let typed, operation.id != operations.last?.id,
+        HostTurns.started(in: touched.sorted(), from: typed, to: after).isEmpty
+      {
+        found = []
+      }
       if let base = turn.base, merged(in: touched, before, notIn: base),
         HostTurns.started(in: touched.sorted(), from: base, to: after).isEmpty
       {
@@ -111,7 +127,7 @@ struct ApartUndos {
     }
     if let after = stored { found += lost(from: before, to: after) }
     return found.map {
-      "\(turn.command) of device \(turn.device), which was apart: \($0) at the server"
+      "\(turn.command) of device \(turn.device), which was offline: \($0) at the server"
     }
   }
 
@@ -127,7 +143,7 @@ struct ApartUndos {
   }
 
   /// Messages that agents have, and messages that ran, must stay. Another text or another place is
-  /// no loss: a change of a device that is apart merges with a start, with or without an undo.
+  /// no loss: a change by an offline device merges with a start, with or without an undo.
   private func lost(from before: Workspace, to after: Workspace) -> [String] {
     before.sessions().flatMap { session in
       UndoChecker.messages(of: session.id, before).compactMap { message in
@@ -138,6 +154,22 @@ struct ApartUndos {
           ? nil : "\(message.id), which was tried, is \(now.status)"
       }
     }
+  }
+}
+
+extension [Operation] {
+  /// The edition that one of these operations adds and a later one clears.
+  fileprivate var editionTakenBack: OperationID? {
+    let cleared = Set(
+      flatMap { operation -> [OperationID] in
+        switch operation.body {
+        case .addTag(_, .edition, let clears, _), .clearTags(_, .edition, let clears): clears
+        default: []
+        }
+      })
+    return first {
+      if case .addTag(_, .edition, _, _) = $0.body { cleared.contains($0.id) } else { false }
+    }?.id
   }
 }
 

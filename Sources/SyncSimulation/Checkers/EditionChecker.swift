@@ -99,7 +99,7 @@ final class EditionChecker: SimulationChecker {
       .map(\.text)
   }
 
-  /// Messages that ran, and show another text than their agents got.
+  /// Messages that ran, and show a text that their agents did not get.
   private func otherThanRan(in workspace: Workspace) -> [MessageID] {
     orders.values.filter { order in
       guard let message = try? workspace.message(order.message), let run = message.run,

@@ -22,7 +22,7 @@ final class ExecutionChecker: SimulationChecker {
   private struct Grant {
     var token: UInt64
     var content: UInt64
-    /// How often the server's store had gone back in time before.
+    /// How many times the server's store had gone back in time before.
     var serverRestores: Int
   }
 

@@ -86,8 +86,8 @@ final class FifoChecker: SimulationChecker {
     return []
   }
 
-  /// The positions of waiting messages. Messages that were tried come first, whoever sent them
-  /// when.
+  /// The positions of waiting messages. Messages that were tried come first, whoever sent them, at
+  /// whatever time.
   static func positions(in workspace: Workspace) -> [MessageID: Int] {
     var positions: [MessageID: Int] = [:]
     for session in workspace.sessions() {

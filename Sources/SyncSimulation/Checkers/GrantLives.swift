@@ -3,8 +3,9 @@ import DispatchAuthority
 import QueueModel
 import WireProtocol
 
-/// How often the server's store had gone back in time when attempts were granted. A server whose
-/// store went back since then cannot know of the attempt, even if its answer was still on its way.
+/// How many times the server's store had gone back in time when attempts were granted. A server
+/// whose store went back since then cannot know of the attempt, even if its answer was still on its
+/// way.
 struct GrantLives {
   private struct Grant: Hashable {
     var message: MessageID

@@ -17,7 +17,7 @@ struct HostTurns {
 
   /// - Parameters:
   ///   - waiting: the messages in the queue.
-  ///   - time: until which messages for later are passed over.
+  ///   - time: messages for later are skipped until this time.
   private init(
     of session: SessionID, _ waiting: [MessageView], in workspace: Workspace, by time: Int64
   ) {

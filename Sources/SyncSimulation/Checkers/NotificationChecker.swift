@@ -94,7 +94,7 @@ final class NotificationChecker: SimulationChecker {
     simulation.results.execution.notifications.shown += 1
     // Positions begin again if the server's store did.
     let pipes = simulation.devices[device].process?.pipes ?? [:]
-    guard pipes.values.allSatisfy({ $0.serverLife >= restoredLife }) else { return [] }
+    guard pipes.values.allSatisfy({ $0.serverEnd.life >= restoredLife }) else { return [] }
     defer { latest[device] = notification.position }
     guard let before = latest[device], before >= notification.position else { return [] }
     return ["device \(device) shows position \(notification.position) after \(before)"]

@@ -8,11 +8,11 @@ import WireProtocol
 /// The shown state equals the slow oracle's result for the plain set of operations, whether they
 /// arrived as log entries or in joined states.
 ///
-/// A restored server may lower the stamp of an operation that it gets again by another clock than
-/// the first time. Everything that depends on the stamp must then match one of the two. If a memory
-/// was also copied, the server may log what the other copy wrote under an id. Then each part must
-/// match either what was logged first or what was logged last, because a device may have joined its
-/// state before anything distinguished the two.
+/// A restored server may lower the stamp of an operation that it gets again by a different clock
+/// than the first time. Everything that depends on the stamp must then match one of the two. If a
+/// memory was also copied, the server may log what the other copy wrote under an id. Then each part
+/// must match either what was logged first or what was logged last, because a device may have
+/// joined its state before anything distinguished the two.
 final class OracleChecker: SimulationChecker {
   let name = "oracle"
   /// Every operation that was ever logged, in order, even if the server has lost it since.

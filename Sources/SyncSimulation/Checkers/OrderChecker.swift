@@ -8,7 +8,7 @@ final class OrderChecker: SimulationChecker {
   private struct Sent {
     var message: MessageID
     var author: Int
-    /// How often the author's files went back in time: then it does not know its own past.
+    /// How many times the author's files went back in time: then it does not know its own past.
     var life: Int
     var session: SessionID
     var priority: Priority

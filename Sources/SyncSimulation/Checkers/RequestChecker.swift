@@ -7,7 +7,7 @@ import WireProtocol
 /// which approved it did not show.
 ///
 /// Cases are left out that no one could know: a server whose store went back in time may take
-/// another answer than before, and a host that lost its record of a request, or runs twice, may
+/// a different answer than before, and a host that lost its record of a request, or runs twice, may
 /// leave it open in the register.
 final class RequestChecker: SimulationChecker {
   let name = "requests"
@@ -103,7 +103,7 @@ final class RequestChecker: SimulationChecker {
   private func hearsServer(_ index: Int, _ simulation: Simulation) -> Bool {
     let pipes = simulation.devices[index].process?.pipes ?? [:]
     // A connection that is not established yet carries nothing.
-    return pipes.values.allSatisfy { $0.serverLife == 0 || $0.serverLife >= restoredLife }
+    return pipes.values.allSatisfy { $0.serverEnd.life == 0 || $0.serverEnd.life >= restoredLife }
   }
 
   /// The answer that was taken, if the server must still know it.

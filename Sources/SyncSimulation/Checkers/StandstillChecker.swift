@@ -8,7 +8,7 @@ import ServerCore
 final class StandstillChecker: SimulationChecker {
   let name = "standstill"
 
-  /// Longer than a lease that another holder left, with the pauses after it.
+  /// The time limit: longer than another holder's remaining lease and the pauses after it.
   private static let waitMillisecondsMax: Int64 = 60_000
 
   private struct Head: Hashable {
@@ -17,9 +17,11 @@ final class StandstillChecker: SimulationChecker {
     var session: SessionID
     var message: MessageID
     var attempt: UInt16
+    /// The connection, if there are several nodes: a workspace that moves makes devices wait.
+    var connection: Int
   }
 
-  /// Since when a message could start without interruption.
+  /// The time since which a message could have started, without interruption.
   private var since: [Head: Int64] = [:]
 
   func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
@@ -36,8 +38,9 @@ final class StandstillChecker: SimulationChecker {
 
   private func sample(_ simulation: Simulation) -> [String] {
     var waiting: [Head: Int64] = [:]
-    for device in simulation.devices where isUp(device, simulation) {
-      for head in heads(of: device, simulation) {
+    for device in simulation.devices {
+      guard let connection = workingConnection(of: device, simulation) else { continue }
+      for head in heads(of: device, connection, simulation) {
         waiting[head] = since[head] ?? simulation.clock.now
       }
     }
@@ -51,21 +54,30 @@ final class StandstillChecker: SimulationChecker {
     }.sorted()
   }
 
-  /// Whether the machine, its link and the server work.
-  private func isUp(_ device: SimulatedDevice, _ simulation: Simulation) -> Bool {
+  /// The connection, if the machine, its link and the server work; nil otherwise. 0 is any.
+  private func workingConnection(
+    of device: SimulatedDevice, _ simulation: Simulation
+  ) -> Int? {
     guard let process = device.process, !device.isAsleep, device.condition == .working,
       process.store.death == nil, simulation.devices.copies(of: device).count == 1
-    else { return false }
-    guard process.core.hasServer else { return true }
-    let server = simulation.server
+    else { return nil }
+    guard process.core.hasServer else { return 0 }
     guard device.isOnline, device.network.cloggedUntil <= simulation.clock.now,
       process.core.problem == nil, process.core.isSynced,
-      server.process?.core.isHealthy == true, server.disk.condition == .working
-    else { return false }
-    return process.pipes.values.contains { $0.serverHolds && $0.serverLife == server.life }
+      simulation.server.disk.condition == .working,
+      let pipe = process.pipes.values.first(where: { pipe in
+        let node = simulation.nodes[pipe.serverEnd.node]
+        return simulation.isServed(pipe) && node.process?.core.isHealthy == true
+          && !node.trouble.isPaused(at: simulation.clock.now)
+          && !node.trouble.isCut(at: simulation.clock.now)
+      })
+    else { return nil }
+    return simulation.nodes.count == 1 ? 0 : pipe.number
   }
 
-  private func heads(of device: SimulatedDevice, _ simulation: Simulation) -> [Head] {
+  private func heads(
+    of device: SimulatedDevice, _ connection: Int, _ simulation: Simulation
+  ) -> [Head] {
     guard let process = device.process else { return [] }
     let workspace = process.core.replica.workspace
     let time = simulation.quiescence.time(of: process, on: device)
@@ -82,7 +94,7 @@ final class StandstillChecker: SimulationChecker {
       guard attempt < .max else { return nil }
       return Head(
         device: device.index, life: device.life, session: view.id, message: message,
-        attempt: attempt)
+        attempt: attempt, connection: connection)
     }
   }
 

@@ -3,7 +3,7 @@ import QueueModel
 import QueueOracle
 
 /// An undo or a redo alone never starts, stops or repeats a turn, and never removes history: on its
-/// own device, and at the server if the device was apart.
+/// own device, and at the server if the device was offline.
 final class UndoChecker: SimulationChecker {
   let name = "undo"
 

@@ -76,7 +76,7 @@ package final class SimulatedDevice {
     var notificationsReceived = 0
   }
 
-  /// Identifies a state of a device: every change of a queue is stored.
+  /// Identifies a state of a device: every change to a queue is stored.
   struct StoredState: Equatable {
     var life: Int
     var commits: Int
@@ -167,7 +167,7 @@ package final class SimulatedDevice {
   /// The present files, open or not.
   var currentFiles: DeviceFiles { process?.store.files ?? files }
 
-  /// The device's workspace, also while it is off.
+  /// The device's workspace, even while it is off.
   package func workspace() throws -> Workspace {
     if let process { return process.core.replica.workspace }
     return try files.workspace()

@@ -148,7 +148,7 @@ package final class SimulatedDevices: RandomAccessCollection, SimulationPart {
     return .done
   }
 
-  /// Ends every fault: the disk works, the network is there, the process runs.
+  /// Ends every fault: the disk works, the network is up, the process runs.
   func repair(_ device: SimulatedDevice) {
     device.condition = .working
     device.process?.store.condition = .working

@@ -121,10 +121,21 @@ final class Pipe {
     }
   }
 
+  /// The process at the server's end.
+  struct ServerEnd {
+    /// The node that holds it.
+    var node = 0
+    /// Which process of that node; answers of an earlier one must not be judged by it.
+    var life = 0
+    /// Nodes that did not answer while the connection was being opened.
+    var silentNodes: Set<Int> = []
+  }
+
   let number: Int
   let device: Int
   let clientID: TransportID
   var serverID: ConnectionID?
+  var serverEnd = ServerEnd()
   var lanes = [Lane(), Lane()]
   /// Whether the process at either end still holds its end.
   var clientHolds = true
@@ -136,8 +147,6 @@ final class Pipe {
   var isAuthenticated = false
   var serverHeardAt: Int64 = 0
   var serverPingedAt: Int64 = 0
-  /// When this server process began; answers of an earlier one must not be judged by it.
-  var serverLife = 0
   private var generator: SeededGenerator
   private let latency: ClosedRange<Int64>
   private let splitPercent: Int

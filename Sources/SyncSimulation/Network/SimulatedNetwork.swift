@@ -9,7 +9,7 @@ import WireProtocol
 final class SimulatedNetwork: SimulationPart {
   /// How long a graceful close waits for the other side.
   private static let lingerMilliseconds: Int64 = 1_000
-  /// How often a sender repeats the first segment of a connection.
+  /// How many times a sender repeats the first segment of a connection.
   private static let openingRepetition: Int64 = 1_000
 
   /// The pipes that may still carry something, in the order of their creation.
@@ -19,7 +19,8 @@ final class SimulatedNetwork: SimulationPart {
 
   init(in simulation: Simulation) { self.simulation = simulation }
 
-  private var server: SimulatedServer { simulation.server }
+  /// The server, or the node, at the other end.
+  private func server(of pipe: Pipe) -> SimulatedServer { simulation.nodes[pipe.serverEnd.node] }
 
   // MARK: - Opening
 
@@ -52,14 +53,16 @@ final class SimulatedNetwork: SimulationPart {
       || network.cloggedUntil > clock.now
     {
       clock.add(.opening(pipe), after: SimulatedNetwork.openingRepetition)
-    } else if server.process == nil {
-      clientLoses(pipe, "the connection was refused")
     } else {
-      accept(pipe)
+      switch simulation.router.route(pipe) {
+      case .refused: clientLoses(pipe, "the connection was refused")
+      case .silent(let milliseconds): clock.add(.opening(pipe), after: milliseconds)
+      case .node(let node): accept(pipe, by: node)
+      }
     }
   }
 
-  private func accept(_ pipe: Pipe) {
+  private func accept(_ pipe: Pipe, by server: SimulatedServer) {
     let id = server.take(pipe)
     results.hash.add(pipe.device)
     results.log("device \(pipe.device): connection \(pipe.number) is open")
@@ -110,6 +113,11 @@ final class SimulatedNetwork: SimulationPart {
         return
       }
       if direction == .fromServer, device.isAsleep { return }
+      if direction == .toServer, pipe.serverHolds,
+        server(of: pipe).trouble.isPaused(at: clock.now)
+      {
+        return
+      }
       guard due <= clock.now else { return clock.add(.arrival(pipe, direction), at: due) }
       if direction == .fromServer, device.network.losesNextAck, isAck(pipe[direction].first) {
         device.network.losesNextAck = false
@@ -137,6 +145,7 @@ final class SimulatedNetwork: SimulationPart {
   private func deliverToServer(_ item: Pipe.Item, _ pipe: Pipe) {
     guard pipe.serverHolds, let id = pipe.serverID else { return }
     pipe.serverHeardAt = clock.now
+    let server = server(of: pipe)
     let moment = server.time
     if !pipe.isAuthenticated, item.bytes > 0 {
       server.tell { $0.bytesReceived(item.bytes, on: id, at: moment) }
@@ -150,7 +159,8 @@ final class SimulatedNetwork: SimulationPart {
   }
 
   private func deliverToClient(_ item: Pipe.Item, _ pipe: Pipe) {
-    if pipe.serverHolds, let id = pipe.serverID {
+    let server = server(of: pipe)
+    if pipe.serverHolds, let id = pipe.serverID, !server.trouble.isPaused(at: clock.now) {
       let waiting = pipe[.fromServer].waitingBytes
       server.tell { $0.bytesBuffered(waiting, on: id) }
     }
@@ -210,6 +220,10 @@ final class SimulatedNetwork: SimulationPart {
   /// The server's end is closed, by either side.
   func serverLetsGo(of pipe: Pipe) {
     guard pipe.serverHolds, let id = pipe.serverID else { return }
+    let server = server(of: pipe)
+    guard !server.trouble.isPaused(at: clock.now) else {
+      return clock.add(.lingerEnd(pipe), after: SimulatedServer.pauseCheckMilliseconds)
+    }
     pipe.serverHolds = false
     put(.end("the server closed"), .fromServer, on: pipe)
     server.lose(id)
@@ -222,8 +236,8 @@ final class SimulatedNetwork: SimulationPart {
   }
 
   /// The server's process, or its machine, has ended.
-  func serverDies() {
-    for pipe in pipes where pipe.serverHolds {
+  func serverDies(_ server: SimulatedServer) {
+    for pipe in pipes where pipe.serverHolds && pipe.serverEnd.node == server.index {
       pipe.serverHolds = false
       pipe[.toServer].vanish()
       pipe[.fromServer].cut(afterBytes: pipe.survivingBytes(.fromServer))

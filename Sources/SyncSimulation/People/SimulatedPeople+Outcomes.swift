@@ -9,7 +9,7 @@ package struct AskedRace: Sendable {
   package var race: StartRace
   /// The operations that it made.
   package var made: [OperationRange]
-  /// How often the server's store had gone back in time when it was asked.
+  /// How many times the server's store had gone back in time when it was asked.
   package var serverRestores: Int
 }
 

@@ -11,7 +11,7 @@ package struct AskedStop: Sendable {
   package var run: Run
   /// The `live` tags of the message that the user saw.
   package var tags: Set<OperationID>
-  /// How often the server's store had gone back in time when it was asked.
+  /// How many times the server's store had gone back in time when it was asked.
   package var serverRestores: Int
 }
 

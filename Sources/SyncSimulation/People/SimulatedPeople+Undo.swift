@@ -14,7 +14,7 @@ extension SimulatedPeople {
     let answers =
       device.isOnline && device.network.cloggedUntil <= clock.now
       && server.process?.core.isHealthy == true && server.disk.condition == .working
-      && process.pipes.values.contains { $0.serverHolds && $0.serverLife == server.life }
+      && process.pipes.values.contains { simulation.isServed($0) }
     return !answers
   }
 
@@ -42,7 +42,7 @@ extension SimulatedPeople {
   /// Planted bugs: sessions that an undo paused continue, the session of an undo is removed, or its
   /// message has letters that no user typed.
   ///
-  /// - Parameter careless: the result of the undo without the care of a device that is apart.
+  /// - Parameter careless: the result of the undo without the care of an offline device.
   func goingTooFar(
     _ outcome: CommandOutcome, careless: Workspace?, core: inout ClientCore,
     at context: EventContext, store: DeviceStore

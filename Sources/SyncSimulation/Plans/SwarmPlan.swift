@@ -13,6 +13,13 @@ struct SwarmPlan {
     case crashServer, restartServer, fillServerDisk, failServerDisk
     case backUpServer, restoreServer, swapServers
     case requestSync
+    case crashNode, restartNode, pauseNode, cutNodeStore, cutNodes, setNodeClock, failOver
+
+    /// Those of one server, and of devices.
+    static let usual = allCases.filter { !ofNodes.contains($0) }
+    static let ofNodes: [Fault] = [
+      .crashNode, .restartNode, .pauseNode, .cutNodeStore, .cutNodes, .setNodeClock, .failOver,
+    ]
   }
 
   private(set) var options: SimulationOptions
@@ -43,19 +50,22 @@ struct SwarmPlan {
     options = SimulationOptions(seed: seed, devices: devices)
     options.planted = planted
     // A single device has nothing to sync: it only runs messages.
-    let runsAgents = runsAgents || profile == .alone
+    let runsAgents = runsAgents || profile == .alone || profile == .nodes
     options.isAlone = profile == .alone
     options.runsAgents = runsAgents
     options.raisesRequests = raisesRequests
     options.asksOutcomes = asksOutcomes
     options.keepsTrace = keepsTrace
     SwarmPlan.drawConditions(&options, profile, using: &generator)
+    if profile == .nodes { options.server.nodes = SwarmPlan.nodes(using: &generator) }
     let steps = SwarmPlan.stepRange(profile)
     stepCount = Int.random(in: steps, using: &generator)
     settleEvery = profile == .partition ? 40 : stepCount / (1 + generator.below(3)) + 1
     let faultPercent = SwarmPlan.faultPercent(profile, using: &generator)
     self.faultPercent = items > 0 ? 1 + faultPercent / 8 : faultPercent
-    faults = SwarmPlan.faultWeights(profile, using: &generator)
+    // The requests' checkers know a store that goes back in time only with its server.
+    let left: [Fault] = raisesRequests && profile == .nodes ? [.failOver] : []
+    faults = SwarmPlan.faultWeights(profile, using: &generator).filter { !left.contains($0.value) }
     pacePercent = [20, 100, 100, 400][generator.below(4)]
     if items > 0 {
       SwarmPlan.drawQueues(&options, using: &generator)
@@ -139,7 +149,7 @@ struct SwarmPlan {
 
   private static func kinds(_ profile: Profile) -> [Fault] {
     switch profile {
-    case .smoke, .standard, .hostile: Fault.allCases
+    case .smoke, .standard, .hostile: Fault.usual
     case .partition: [.cut, .disconnect, .partition, .clog, .dropAck, .requestSync, .sleep]
     case .crash:
       [.crash, .crashAtCommit, .cut, .dropAck, .crashServer, .restartServer, .sleep]
@@ -150,6 +160,7 @@ struct SwarmPlan {
       ]
     case .clock: [.setClock, .setServerClock, .sleep, .cut, .crash, .crashServer, .disconnect]
     case .alone: [.crash, .crashAtCommit, .sleep, .setClock, .fillDisk, .failDisk]
+    case .nodes: Fault.ofNodes + [.cut, .dropAck, .disconnect, .crash, .sleep, .requestSync]
     }
   }
 
@@ -217,7 +228,8 @@ struct SwarmPlan {
 
   mutating func fault(in simulation: Simulation) -> WorldEvent? {
     let device = generator.below(simulation.devices.count)
-    switch generator.pick(weighted: faults) {
+    let fault = generator.pick(weighted: faults)
+    switch fault {
     case .crash: return .crash(device: device, losesPower: generator.chance(40))
     case .crashAtCommit: return .crashAtCommit(device: device)
     case .sleep: return .sleep(device: device, milliseconds: Int64(generator.below(180_000)))
@@ -245,6 +257,9 @@ struct SwarmPlan {
       let labels = simulation.server.disk.backups.keys.sorted()
       return generator.pick(labels).map { .restoreServer(label: $0) }
     case .requestSync: return .requestSync(device: device)
+    case .crashNode, .restartNode, .pauseNode, .cutNodeStore, .cutNodes, .setNodeClock:
+      return .atNode(generator.below(options.server.nodes.count), nodeEvent(fault))
+    case .failOver: return .failOver
     }
   }
 
@@ -263,7 +278,7 @@ struct SwarmPlan {
     return "\(labels)"
   }
 
-  /// Minutes, hours, days or decades off; also before 1970.
+  /// Minutes, hours, days or decades off; even before 1970.
   private mutating func clockOffset() -> Int64 {
     let scale: Int64 = generator.pick(weighted: [
       (3, 0), (4, 60_000), (3, 3_600_000), (2, 86_400_000), (2, 31_536_000_000),

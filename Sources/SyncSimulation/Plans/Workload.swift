@@ -245,7 +245,7 @@ struct Workload {
     return send
   }
 
-  /// Changes the content that the user sees: the present one, or that of the last `open`.
+  /// Changes the content that the user sees: the current one, or that of the last `open`.
   private mutating func edit(_ workspace: Workspace, _ device: SimulatedDevice) -> UserAction {
     let message = anyMessage(workspace)
     if generator.chance(30), let opened = device.process?.editors[message] {

@@ -18,7 +18,9 @@ package final class ServerDisk {
   var backups: [String: Backup] = [:]
   /// The data of another server that began with the same backup; nil if there is none.
   private var other: Backup?
-  /// How often the store went back in time.
+  /// A copy that lacks the latest commits; nil without one.
+  private var standby: Backup?
+  /// How many times the store went back in time.
   private(set) var restores = 0
   /// The store's state at the last fsync, if a planted bug reports commits before that.
   private(set) var synced: Backup?
@@ -36,11 +38,10 @@ package final class ServerDisk {
       return (state.writeFault, state.readFault)
     }
     defer { storage.withState { ($0.writeFault, $0.readFault) = faults } }
-    switch storage.perform(.load(ServerDisk.workspace)) {
-    case .workspace(let loaded?): return loaded.workspace
-    case .failed(let fault): throw fault
-    default: throw StorageFault(code: .corrupt, message: "the workspace is gone")
+    guard let loaded = try storage.readWorkspace(ServerDisk.workspace) else {
+      throw StorageFault(code: .corrupt, message: "the workspace is gone")
     }
+    return loaded.workspace
   }
 
   /// The host that may run a session's messages, according to the store.
@@ -51,6 +52,26 @@ package final class ServerDisk {
   /// The stored notifications.
   var inboxRecords: InboxRecords {
     storage.withState { $0.workspaces[ServerDisk.workspace]?.inboxes } ?? InboxRecords()
+  }
+
+  /// The node that serves the workspace.
+  package var owner: Int? {
+    storage.withState { $0.workspaces[ServerDisk.workspace]?.node }
+  }
+
+  var mark: WorkspaceMark? {
+    get { storage.withState { $0.workspaces[ServerDisk.workspace]?.mark } }
+    set {
+      guard let newValue else { return }
+      storage.withState { $0.workspaces[ServerDisk.workspace]?.mark = newValue }
+    }
+  }
+
+  /// Whether the log has this prefix, or had it before it was truncated.
+  func holds(_ prefix: LogPrefix) -> Bool {
+    guard prefix.position <= durableHead.position else { return false }
+    let chain = try? storage.chain(of: ServerDisk.workspace, at: prefix.position)
+    return chain == nil || chain == prefix.chain
   }
 
   /// The server's log as a crash at this moment would leave it.
@@ -105,6 +126,31 @@ package final class ServerDisk {
     put(backup)
     restores += 1
     synced = nil
+  }
+
+  // MARK: - Nodes
+
+  func nodeStarted(_ node: Int) {
+    storage.withState { _ = $0.livingNodes.insert(node) }
+  }
+
+  /// The others know that a node has ended.
+  func nodeIsGone(_ node: Int) {
+    storage.withState { _ = $0.livingNodes.remove(node) }
+  }
+
+  /// The standby receives everything up to now.
+  func updateStandby() { standby = backup() }
+
+  /// The standby becomes the store.
+  ///
+  /// - Returns: whether there is one.
+  func failOver() -> Bool {
+    guard let standby else { return false }
+    let living = storage.withState { $0.livingNodes }
+    restore(standby)
+    storage.withState { $0.livingNodes = living }
+    return true
   }
 
   /// Exchanges the data with that of the other server.

@@ -13,8 +13,7 @@ final class SimulatedPushService: SimulationPart {
 
   init(in simulation: Simulation) { self.simulation = simulation }
 
-  private var server: SimulatedServer { simulation.server }
-  private var storage: MemoryStorage { server.disk.storage }
+  private var storage: MemoryStorage { simulation.server.disk.storage }
 
   /// Registers a push target of a device.
   func addTarget(of device: DeviceID) {
@@ -26,26 +25,38 @@ final class SimulatedPushService: SimulationPart {
     }
   }
 
-  func pushSoon() {
+  /// - Parameter life: that of the server, or of the node.
+  func pushSoon(life: Int) {
     guard options.raisesRequests else { return }
-    clock.add(
-      .push(life: server.life), after: SimulatedPushService.retryMilliseconds / 10)
+    clock.add(.push(life: life), after: SimulatedPushService.retryMilliseconds / 10)
   }
 
   /// Tries the orders, in order. An order that is not accepted is retried, as is one after which
   /// the service died. It has the same name with its provider, and is displayed once.
   func push(life: Int) {
-    guard life == server.life, server.process != nil else { return }
+    guard let server = simulation.nodes.first(where: { $0.life == life }), server.process != nil
+    else { return }
+    guard mayPush(server) else {
+      return clock.add(.push(life: life), after: SimulatedPushService.retryMilliseconds)
+    }
     let isReliable = simulation.quiescence.isSettling
     let orders = (try? storage.pushOrders(after: 0, limit: 16)) ?? []
     for stored in orders {
       if !isReliable, server.generator.chance(SimulatedPushService.lossPercent) { break }
+      if simulation.nodes.count > 1 { simulation.note(.pushing(node: server.index)) }
       simulation.note(.pushed(stored))
       if !isReliable, server.generator.chance(5) { break }
       guard (try? storage.removePushOrders([stored.number])) != nil else { break }
     }
     guard hasOrders else { return }
-    clock.add(.push(life: server.life), after: SimulatedPushService.retryMilliseconds)
+    clock.add(.push(life: life), after: SimulatedPushService.retryMilliseconds)
+  }
+
+  /// Whether a node reaches the store and serves the workspace.
+  private func mayPush(_ node: SimulatedServer) -> Bool {
+    guard simulation.nodes.count > 1 else { return true }
+    return !node.trouble.isPaused(at: clock.now) && !node.trouble.isCut(at: clock.now)
+      && (node.disk.owner == node.index || options.planted.contains(.pushByNonOwner))
   }
 
   var hasOrders: Bool { !storage.withState(\.pushOrders).isEmpty }

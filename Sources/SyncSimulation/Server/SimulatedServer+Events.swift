@@ -42,7 +42,7 @@ extension SimulatedServer {
   }
 
   /// Pairs devices again that were paired after the backup, with the tokens that they have.
-  private func pairAgain() {
+  func pairAgain() {
     for device in simulation.devices {
       let files = device.currentFiles
       guard !disk.knows(files.device) else { continue }

@@ -3,9 +3,9 @@ import QueueModel
 import QueueOracle
 import ServerCore
 
-/// The server: its disk, its clock, and its process if one runs. It drives the production core like
-/// SyncServer: it passes the time, performs actions in order, and runs the store's tasks one after
-/// the other.
+/// The server, or one of several nodes over one store: its disk, its clock, and its process if one
+/// runs. It drives the production core like SyncServer: it passes the time, performs actions in
+/// order, and runs the store's tasks one after the other.
 package final class SimulatedServer: SimulationPart {
   /// How often the core gets the time.
   private static let tickMilliseconds: Int64 = 250
@@ -25,6 +25,12 @@ package final class SimulatedServer: SimulationPart {
     var isActing = false
     var nextConnection: UInt64 = 0
     var isStopped = false
+    /// The outcome of the first task, which the process does not know yet.
+    var heldOutcome: StoreOutcome?
+    /// Whether it was decided, in this pause, whether the store has the first task.
+    var wasHeld = false
+    /// Whether the connection on which the first task was sent is gone.
+    var isTaskCut = false
   }
 
   /// Work that the store has not done yet.
@@ -33,23 +39,34 @@ package final class SimulatedServer: SimulationPart {
     var task: StoreTask
   }
 
+  /// The place among the nodes.
+  package let index: Int
   package let disk: ServerDisk
+  /// The disk, as this node uses it.
+  let storage: MemoryStorage
   private let configuration: ServerConfiguration
   var process: Process?
   /// Counts starts and ends, so that events for an earlier process do not reach a later one.
   private(set) var life = 0
+  /// Its faults, if it is one of several nodes.
+  var trouble = NodeTrouble()
+  var memory = PlantedMemory()
   var clockOffset: Int64 = 0
   var generator: SeededGenerator
   /// Counts the batches that a planted bug keeps from one receiver.
   private var fanOuts = 0
   unowned let simulation: Simulation
 
-  init(in simulation: Simulation) {
+  /// - Parameter disk: that of the other nodes; nil for the first one.
+  init(in simulation: Simulation, index: Int = 0, sharing disk: ServerDisk? = nil) {
     self.simulation = simulation
+    self.index = index
     configuration = ServerConfiguration(simulation.options)
-    generator = RandomStream.server.generator(seed: simulation.options.seed, 0)
+    generator = RandomStream.server.generator(seed: simulation.options.seed, index)
     var identities = SeededGenerator(seed: generator.seed ^ 0x1D)
-    disk = ServerDisk(firstChain: identities.next())
+    let disk = disk ?? ServerDisk(firstChain: identities.next())
+    self.disk = disk
+    storage = index == 0 ? disk.storage : MemoryStorage(sharing: disk.storage, node: index)
   }
 
   var time: ServerTime {
@@ -60,28 +77,33 @@ package final class SimulatedServer: SimulationPart {
   // MARK: - Start and end
 
   func start() {
-    life += 1
+    life = simulation.router.nextLife()
+    disk.nodeStarted(index)
     // Finding secrets by their hash is the store's job; any injective function will do.
     process = Process(core: ServerCore(configuration: configuration) { $0 })
     clock.add(.tick(life: life), after: SimulatedServer.tickMilliseconds)
-    results.log("server: started")
+    results.log("\(name): started")
     results.hash.add(life)
     // Orders that were not carried out before.
-    simulation.pushes.pushSoon()
+    simulation.pushes.pushSoon(life: life)
   }
+
+  /// Its name in the trace.
+  var name: String { simulation.nodes.count > 1 ? "node \(index)" : "server" }
 
   /// Ends the process at once; work in flight to the store may or may not be stored.
   func end(_ why: String) {
     guard let process else { return }
-    if process.isStoreBusy, let first = process.tasks.first, case .commit = first.task,
-      generator.chance(50)
+    if process.isStoreBusy, process.heldOutcome == nil, !process.isTaskCut,
+      let first = process.tasks.first, case .commit = first.task, generator.chance(50)
     {
       _ = perform(first)
     }
     self.process = nil
-    life += 1
-    results.log("server: ended: \(why)")
-    simulation.network.serverDies()
+    life = simulation.router.nextLife()
+    trouble.endPause()
+    results.log("\(name): ended: \(why)")
+    simulation.network.serverDies(self)
     if options.planted.contains(.ackBeforeFsync) { disk.loseWhatIsHeldBack() }
   }
 
@@ -93,9 +115,11 @@ package final class SimulatedServer: SimulationPart {
   func tick(life: Int) {
     guard life == self.life, let process else { return }
     clock.add(.tick(life: life), after: SimulatedServer.tickMilliseconds)
+    guard !trouble.isPaused(at: clock.now) else { return }
+    if simulation.nodes.count > 1, index == 0, generator.chance(10) { disk.updateStandby() }
     for (_, pipe) in process.pipes.sorted(by: { $0.key < $1.key }) {
       if clock.now - pipe.serverHeardAt >= SimulatedServer.silenceMilliseconds {
-        results.log("server: connection \(pipe.number) fell silent")
+        results.log("\(name): connection \(pipe.number) fell silent")
         simulation.network.serverLetsGo(of: pipe)
       } else if clock.now - pipe.serverPingedAt >= SimulatedServer.pingMilliseconds {
         pipe.serverPingedAt = clock.now
@@ -115,7 +139,8 @@ package final class SimulatedServer: SimulationPart {
     let id = ConnectionID(rawValue: UInt64(life) << 32 | (process?.nextConnection ?? 0))
     pipe.serverID = id
     pipe.serverHolds = true
-    pipe.serverLife = life
+    pipe.serverEnd.node = index
+    pipe.serverEnd.life = life
     pipe.serverHeardAt = clock.now
     pipe.serverPingedAt = clock.now
     process?.pipes[id] = pipe
@@ -160,17 +185,18 @@ package final class SimulatedServer: SimulationPart {
   private func act(_ action: ServerAction) {
     switch action {
     case .send(let bytes, let ids):
+      if simulation.nodes.count > 1 { simulation.note(.answered(node: index, bytes)) }
       for id in receivers(ids) {
         guard let pipe = process?.pipes[id] else { continue }
         simulation.network.send(bytes, .fromServer, on: pipe)
       }
     case .close(let id, _, let reason):
       guard let pipe = process?.pipes[id] else { return }
-      results.log("server: closes connection \(pipe.number): \(reason)")
+      results.log("\(name): closes connection \(pipe.number): \(reason)")
       simulation.network.serverCloses(pipe)
     case .abort(let id, let reason):
       guard let pipe = process?.pipes[id] else { return }
-      results.log("server: drops connection \(pipe.number): \(reason)")
+      results.log("\(name): drops connection \(pipe.number): \(reason)")
       pipe[.fromServer].cut(afterBytes: 0)
       simulation.network.serverLetsGo(of: pipe)
     case .setReading(let id, let isOn):
@@ -183,17 +209,17 @@ package final class SimulatedServer: SimulationPart {
       process?.tasks.append(PendingTask(id: id, task: task))
       startStoreTask()
     case .pushOrdersStored:
-      results.log("server: push orders are stored")
-      simulation.pushes.pushSoon()
+      results.log("\(name): push orders are stored")
+      simulation.pushes.pushSoon(life: life)
     case .liveStatus(let order):
-      results.log("server: live status \(order.event) of \(order.task.sessionId)")
+      results.log("\(name): live status \(order.event) of \(order.task.sessionId)")
     case .testPush(let target, _):
-      results.log("server: tests push target \(target.id)")
+      results.log("\(name): tests push target \(target.id)")
     case .answerSettled(let id, let outcome):
-      results.log("server: posted answer \(id.rawValue): \(outcome)")
+      results.log("\(name): posted answer \(id.rawValue): \(outcome)")
     case .contentReleased: break
     case .report(let report):
-      results.log("server: \(report)")
+      results.log("\(name): \(report)")
       simulation.note(.serverReport(report))
     case .stopped:
       process?.isStopped = true
@@ -216,21 +242,24 @@ package final class SimulatedServer: SimulationPart {
   }
 
   func finishStoreTask(life: Int) {
-    guard life == self.life, let pending = process?.tasks.first else { return }
+    guard life == self.life, let pending = process?.tasks.first, !isHeld(pending) else { return }
     process?.tasks.removeFirst()
     process?.isStoreBusy = false
-    let outcome = perform(pending)
+    let outcome = takeHeldOutcome() ?? cutOutcome(of: pending) ?? perform(pending)
     let moment = time
     tell { $0.storeFinished(pending.id, outcome, at: moment) }
     startStoreTask()
   }
 
   /// Performs a task of the store's thread, and records what is durable.
-  private func perform(_ pending: PendingTask) -> StoreOutcome {
+  @discardableResult
+  func perform(_ pending: PendingTask) -> StoreOutcome {
     let task = pending.task
-    let outcome = disk.storage.perform(task)
+    let outcome = simulation.nodes.count > 1 ? performOnShared(task) : storage.perform(task)
     if case .joined(.appended) = outcome { simulation.note(.joined) }
-    guard case .commit(let batch) = task, case .committed = outcome else { return outcome }
+    guard case .commit(let batch) = task, case .committed(let result) = outcome,
+      result.lost.isEmpty
+    else { return outcome }
     let entries = batch.appends.map(\.entry)
     for entry in entries { results.hash.add(entry.content.bytes) }
     if options.planted.contains(.ackBeforeFsync), disk.synced == nil || generator.chance(10) {
@@ -254,6 +283,7 @@ extension ServerConfiguration {
     log.catchUpEntriesMax = options.server.catchUpEntriesMax
     log.snapshotEntries = options.server.snapshotEntries
     log.partBytesMax = options.server.partBytesMax
+    sharesStore = options.server.nodes.count > 1
     if options.planted.contains(.pushNeverDue) {
       notifications.patienceMilliseconds = .max / 4
     }

@@ -1,5 +1,5 @@
 import Foundation
-import HealthChecks
+import Operations
 import Testing
 
 @Suite struct HealthCheckTests {
@@ -14,7 +14,7 @@ import Testing
     #expect(findings.allSatisfy { $0.what == "x" })
   }
 
-  @Test func whatAServerIsTooBusyForIsNoFaultOfItsProxy() throws {
+  @Test func aBusyServerIsNotAFaultOfItsProxy() throws {
     let address = try #require(DoctorAddress("ws://127.0.0.1:1"))
     let severities = [101, 400, 426, 502, 503].map {
       ServerProbe.upgradeFinding(status: $0, at: address).severity
@@ -33,7 +33,7 @@ import Testing
   }
 
   /// Nothing answers at this address, as if something in front of the server blocked it.
-  @Test func aWebSocketThatGetsNoAnswerIsTold() async throws {
+  @Test func aWebSocketWithoutAnAnswerIsReported() async throws {
     let address = try #require(DoctorAddress("ws://127.0.0.1:1"))
     let finding = await ServerProbe(address: address, connectSeconds: 5).upgradeFinding()
     #expect(finding.code == "serverUpgrade" && finding.severity == .warning)
@@ -67,7 +67,7 @@ import Testing
     #expect(DoctorReport(findings).isBad(strict: false))
   }
 
-  @Test func whatIsLookedAtAgainHasTheTimeThatIsLeft() async throws {
+  @Test func repeatedChecksHaveTheRemainingTime() async throws {
     let path = NSTemporaryDirectory() + "cospool-again-" + UUID().uuidString
     defer { try? FileManager.default.removeItem(atPath: path) }
     #expect(FileManager.default.createFile(atPath: path, contents: nil))
@@ -86,7 +86,7 @@ import Testing
     .ok("a", "fine"), .warning("b", "odd\u{1B}[2J", fix: "look"), .error("c", "bad", fix: "mend"),
   ]
 
-  @Test func theWorstStandsFirst() {
+  @Test func theWorstIsFirst() {
     let text = DoctorReport(HealthCheckTests.found, repaired: ["d"]).text(
       showsAll: true, marked: \.rawValue
     ) { $0.filter { $0 != "\u{1B}" } }
@@ -123,7 +123,8 @@ import Testing
     #expect(!DoctorFinding.Repair.mode(path: path + ".none", bits: 0o600).done())
   }
 
-  /// Anyone who may write to the folder may have replaced the file by a link since it was checked.
+  /// Anyone who may write to the folder may have replaced the file with a link since it was
+  /// checked.
   @Test func aRepairFollowsNoLink() throws {
     let folder = NSTemporaryDirectory() + "cospool-repair-" + UUID().uuidString
     defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -150,5 +151,10 @@ import Testing
     try FileManager.default.createSymbolicLink(atPath: place, withDestinationPath: folder)
     #expect(DoctorFinding.Repair.mode(path: place + "/.", bits: 0o700).done())
     #expect(try mode("") == 0o700)
+  }
+
+  @Test func wordsOfUnitsAreQuoted() {
+    #expect(UnitText.word(#"/a "b"/$HOME/100%\"#) == #""/a \"b\"/$$HOME/100%%\\""#)
+    #expect(UnitText.canHold("ä b") && !UnitText.canHold("a\nb") && !UnitText.canHold("\u{7F}"))
   }
 }

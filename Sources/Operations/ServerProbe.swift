@@ -3,12 +3,7 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 import NIOSSL
-
-#if canImport(FoundationEssentials)
-  package import FoundationEssentials
-#else
-  package import Foundation
-#endif
+package import Platform
 
 /// Reads a server's health page, and its certificate.
 package struct ServerProbe: Sendable {
