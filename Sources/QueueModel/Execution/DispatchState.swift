@@ -78,10 +78,11 @@ package struct QueueLine: Hashable, Sendable {
     besides isPassedOver: (MessageID) -> Bool = { _ in false }
   ) {
     var places = 0..<1
+    var circles = NeedCircles()
     while true {
       let messages = workspace.effectiveOrder(of: session, at: places)
       for id in messages {
-        if !skips(id, in: workspace, by: time), !isPassedOver(id) {
+        if !skips(id, in: workspace, by: time, &circles), !isPassedOver(id) {
           first = id
           return
         }
@@ -92,7 +93,9 @@ package struct QueueLine: Hashable, Sendable {
   }
 
   /// Whether a message is not in line; notes what it waits for.
-  private mutating func skips(_ id: MessageID, in workspace: Workspace, by time: Int64) -> Bool {
+  private mutating func skips(
+    _ id: MessageID, in workspace: Workspace, by time: Int64, _ circles: inout NeedCircles
+  ) -> Bool {
     guard let message = workspace.shownMessage(id), !message.runState.isInFlight,
       !message.runState.isHalted
     else { return false }
@@ -100,7 +103,7 @@ package struct QueueLine: Hashable, Sendable {
       if later < next ?? .max { (next, nextMessage) = (later, id) }
       return true
     }
-    guard !UnmetNeed.all(of: message, in: workspace).isEmpty else { return false }
+    guard !UnmetNeed.all(of: message, in: workspace, &circles).isEmpty else { return false }
     needy = needy ?? id
     return true
   }

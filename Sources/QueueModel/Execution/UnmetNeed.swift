@@ -23,29 +23,37 @@ public struct UnmetNeed: Hashable, Sendable {
 extension UnmetNeed {
   /// What a message waits for, in the order in which its user named it.
   ///
-  /// - Complexity: O(messages that lead to each other by their needs); also O(messages of each packed
-  ///   session that holds one).
-  static func all(of message: ShownMessage, in workspace: Workspace) -> [UnmetNeed] {
+  /// - Parameter circles: those of the same workspace, for several messages.
+  /// - Complexity: O(messages that lead to each other by their needs), for all messages with the same
+  ///   `circles` together; also O(messages of each packed session that holds one).
+  static func all(
+    of message: ShownMessage, in workspace: Workspace, _ circles: inout NeedCircles
+  ) -> [UnmetNeed] {
     message.needs.compactMap { id in
       guard let need = workspace.shownMessage(id) else { return UnmetNeed(message: id) }
       let run = need.runState
-      guard run.run?.phase != .succeeded, !isCut(from: message, to: need, in: workspace) else {
-        return nil
-      }
+      guard run.run?.phase != .succeeded, !isCut(from: message, to: need, in: workspace, &circles)
+      else { return nil }
       return UnmetNeed(
         message: id, session: need.session,
         status: run.status(stands: workspace.isWaiting(need)))
     }
   }
 
+  static func all(of message: ShownMessage, in workspace: Workspace) -> [UnmetNeed] {
+    var circles = NeedCircles()
+    return all(of: message, in: workspace, &circles)
+  }
+
   /// Whether a need does not count because it is part of a circle: a message does not wait for one that
   /// was queued after it and that waits, directly or through others, for the message itself. So every
   /// circle is cut, at the same places on every device.
   private static func isCut(
-    from message: ShownMessage, to need: ShownMessage, in workspace: Workspace
+    from message: ShownMessage, to need: ShownMessage, in workspace: Workspace,
+    _ circles: inout NeedCircles
   ) -> Bool {
     message.queuingOrder <= need.queuingOrder
-      && leads(from: need.id, to: message.id, in: workspace)
+      && circles.circle(of: message.id, in: workspace) == circles.circle(of: need.id, in: workspace)
   }
 
   /// Whether a message waits for another one, directly or through others; each waits for itself.
@@ -69,6 +77,60 @@ extension UnmetNeed {
   /// of these may come into line.
   static func sessions(around id: MessageID, in workspace: Workspace) -> Set<SessionID> {
     Set(around(id, in: workspace).compactMap { workspace.shownMessage($0)?.session })
+  }
+}
+
+/// The circles of needs in one state of a workspace: messages are in the same circle if each leads to
+/// the other. A message that is in none is a circle of its own.
+struct NeedCircles {
+  private var circles: [MessageID: Int] = [:]
+  private var places: [MessageID: Int] = [:]
+
+  /// A message whose needs are being followed.
+  private struct Step {
+    var message: MessageID
+    var needs: [MessageID]
+    /// The first place that it leads to, of those whose circle is not complete.
+    var first: Int
+  }
+
+  /// The number of the circle that a message is in.
+  ///
+  /// - Complexity: O(messages that it leads to by needs) for the first of these, then O(1).
+  mutating func circle(of id: MessageID, in workspace: Workspace) -> Int? {
+    if circles[id] == nil { follow(id, in: workspace) }
+    return circles[id]
+  }
+
+  /// Tarjan's algorithm, without recursion.
+  private mutating func follow(_ start: MessageID, in workspace: Workspace) {
+    var open: [MessageID] = []
+    var path: [Step] = []
+    func enter(_ id: MessageID, at place: Int) {
+      open.append(id)
+      path.append(Step(message: id, needs: workspace.shownMessage(id)?.needs ?? [], first: place))
+    }
+    places[start] = places.count
+    enter(start, at: places.count - 1)
+    while var step = path.popLast() {
+      if let need = step.needs.popLast() {
+        if let place = places[need] {
+          if circles[need] == nil { step.first = min(step.first, place) }
+          path.append(step)
+        } else {
+          path.append(step)
+          places[need] = places.count
+          enter(need, at: places.count - 1)
+        }
+        continue
+      }
+      if let last = path.indices.last { path[last].first = min(path[last].first, step.first) }
+      guard let place = places[step.message], step.first == place else { continue }
+      while let member = open.popLast() {
+        circles[member] = place
+        if member == step.message { break }
+      }
+    }
   }
 }
 
