@@ -182,6 +182,26 @@ struct NeedsTests {
     #expect(next(one, in: Self.other) == .numbered(11))
   }
 
+  /// Each waits for the next sixteen, of which all lead to each other's needs: following them anew for
+  /// each need would take minutes.
+  @Test func needsOfAWholeQueueAreFollowedOnce() throws {
+    var device = TestDevice(1)
+    try device.perform(.addSession(Self.session, name: nil, project: nil))
+    let count: UInt64 = 400
+    for number in (1...count).reversed() {
+      var send = Command.Send(session: Self.session, id: .numbered(number), text: "t")
+      send.needs = (number + 1..<number + 17).filter { $0 <= count }.map { .numbered($0) }
+      try device.perform(.send(send))
+      try device.perform(.move([.numbered(number)], to: .position(1)))
+    }
+    var line: QueueLine?
+    let time = ContinuousClock().measure {
+      line = QueueLine(of: Self.session, in: device.workspace, by: .max)
+    }
+    #expect(line?.first == .numbered(count) && line?.needy == .numbered(1))
+    #expect(time < .seconds(5), "\(time)")
+  }
+
   @Test func anEditAMoveAndARestoreKeepTheNeeds() throws {
     var device = try device()
     try device.perform(.setNeeds(.numbered(1), [.numbered(11)]))
