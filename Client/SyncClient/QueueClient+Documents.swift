@@ -90,6 +90,8 @@ extension DecodingError {
     switch self {
     case .keyNotFound(let key, let context):
       return "\(DecodingError.path(context.codingPath + [key])): it is missing."
+    case .typeMismatch(_, let context) where context.codingPath.isEmpty:
+      return "the JSON has to be an object with the fields that cospool export writes."
     case .typeMismatch(_, let context), .valueNotFound(_, let context):
       return "\(DecodingError.path(context.codingPath)): \(context.debugDescription)"
     case .dataCorrupted(let context):

@@ -85,7 +85,8 @@ struct CommandFailure: Error, Equatable, Codable {
     let more =
       switch code {
       case "queueFull": "\nTo raise the limit: cospool config set maxQueueSize NUMBER"
-      case "alreadyStarted": "\nTo stop it: cospool queue stop -s SESSION"
+      case "alreadyStarted" where !message.contains(" is stopping."):
+        "\nTo stop it: cospool queue stop -s SESSION"
       default: ""
       }
     return "cospool: \(TextStyle.block(message))\(more)"

@@ -22,6 +22,12 @@ extension APIHandlers {
         AttachmentRequest.self, from: request, upTo: Route.attachmentBodyBytesMax)
       // A refused attachment must not leave its file behind.
       try client.check(.attach(id, []))
+      // An agent gets the files of its message as it starts.
+      let message = try client.workspace().message(id)
+      guard message.status != .running else {
+        throw QueueError.alreadyStarted(
+          id: id.description, isStopping: message.withdrawal == .stopped)
+      }
       let attachment = try await kept(body, context)
       let notice = try await client.perform(.attach(id, [attachment])).notice
       return CanonicalJSON.response(

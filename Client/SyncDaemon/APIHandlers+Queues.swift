@@ -45,7 +45,11 @@ extension APIHandlers {
       return try await perform(.renameSession(try session(context), name: body.name))
     }
     api.delete("sessions/:session") { _, context in
-      try await perform(.deleteSession(try session(context)))
+      let id = try session(context)
+      let isUnconfirmed = mayRunUnheard(id)
+      var answer = ReceiptAnswer(try await client.perform(.deleteSession(id), isOfPerson: true))
+      answer.unconfirmed = isUnconfirmed ? true : nil
+      return CanonicalJSON.response(answer)
     }
     api.get("sessions/:session/queue") { request, context in
       var answer = try await shownQueue(try session(context), asked: request.uri.queryParameters)
@@ -79,6 +83,16 @@ extension APIHandlers {
   }
 
   /// A page of a session's queue, with the state of each message, and the reason if none starts.
+  /// Whether an agent of another device may work for a session, and that device hears of no change
+  /// before this one is connected.
+  private func mayRunUnheard(_ session: SessionID) -> Bool {
+    let workspace = client.workspace()
+    guard ![.connected, .notPaired].contains(client.syncStatus().state),
+      let host = workspace.session(session)?.host, host != client.deviceID
+    else { return false }
+    return (try? workspace.messageQueue(session))?.isExecuting == true
+  }
+
   func shownQueue(_ id: SessionID, asked: Parameters = Parameters()) async throws -> QueueAnswer {
     let view = try client.workspace().messageQueue(id)
     let page = try Page(of: view.messages, asked: asked, \.id.description)

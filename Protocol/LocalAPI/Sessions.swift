@@ -270,7 +270,7 @@ package struct ReceiptAnswer: APIValue {
   /// For cancelled messages: whether the cancellation was in time.
   package var outcomes: [Outcome]?
   /// For an edit, an undo or a redo: the authority did not confirm that it was in time; absent if
-  /// it did.
+  /// it did. For a deleted session: an agent of another device works until this one is connected.
   package var unconfirmed: Bool?
 
   package init(_ notice: CommandOutcome.Notice, change: Int64? = nil) {

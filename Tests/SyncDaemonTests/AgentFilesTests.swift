@@ -158,6 +158,21 @@ import Testing
     }
   }
 
+  /// Its agent got the files at its start.
+  @Test func aRunningMessageTakesNoFile() async throws {
+    try await RunningDaemon.run { daemon in
+      #expect(try await send([], to: daemon).status == 201)
+      try await serve("sleep 1000", on: daemon)
+      _ = try await message(.running, on: daemon)
+      let file = #"{"name":"late","data":"bGF0ZQ=="}"#
+      let refused = try await daemon.request(
+        "POST", "/v1/messages/\(Self.id)/attachments", file)
+      #expect(refused.status == 409 && refused.body.contains("alreadyStarted"), "\(refused)")
+      _ = try await daemon.request("POST", "/v1/sessions/s/stop")
+      _ = try await message(.cancelled, on: daemon)
+    }
+  }
+
   // I-147: a stop that names a message stops its turn or nothing.
   @Test func aStopIsForTheTurnThatItsUserSaw() async throws {
     try await RunningDaemon.run { daemon in

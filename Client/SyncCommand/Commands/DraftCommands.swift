@@ -71,9 +71,14 @@ struct DraftCommands: ParsableCommand {
     @OptionGroup var options: GlobalOptions
 
     func request(input: StandardInput) throws -> APIRequest {
-      try APIRequest(
-        .put, ["sessions", session.id, "draft"], body: DraftRequest(text: try input.text(for: text))
-      )
+      let text = try input.text(for: text)
+      guard text.contains(where: { !$0.isWhitespace }) else {
+        throw CommandFailure.usage(
+          "The text is blank, so the draft is as before. To remove it: cospool draft clear "
+            + Shell.quotedOption("-s", session.id))
+      }
+      return try APIRequest(
+        .put, ["sessions", session.id, "draft"], body: DraftRequest(text: text))
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {

@@ -243,8 +243,9 @@ extension QueueCommands {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      try ReceiptText.text(
-        of: answer, done: "waits for its time:", unchanged: "it waits for that time already")
+      let later = try time.later().map(style.localTime) ?? "its time"
+      return try ReceiptText.text(
+        of: answer, done: "not before \(later):", unchanged: "it waits for that time already")
     }
   }
 

@@ -136,7 +136,8 @@ struct SendCommand: SessionCommand {
       return "\(sent.status.rawValue) before, nothing was queued"
     }
     let host = sent.note == nil ? sent.hostName.map { ", for \(TextStyle.line($0))" } ?? "" : ""
-    let place = "queued, position \(sent.position) of \(sent.count)\(host)"
+    let later = try time.later().map { ", not before \(style.localTime($0))" } ?? ""
+    let place = "queued, position \(sent.position) of \(sent.count)\(host)\(later)"
     let name = TextStyle.line(sent.session.rawValue)
     if makesSession { return "\(place) in the new session \(name)" }
     return session.isGuessed ? "\(place) in \(name)" : place

@@ -122,5 +122,12 @@ struct SessionCommands: ParsableCommand {
       return
         "\(text) with \(ReceiptText.counted(waiting, "message")); to bring it back: cospool undo"
     }
+
+    func warning(of answer: Answer) -> String? {
+      guard (try? answer.decoded(ReceiptAnswer.self))?.unconfirmed == true else { return nil }
+      return "cospool: not confirmed: the server did not answer. The session's agent works on "
+        + "another device until this device is connected again. If that device uses the session "
+        + "meanwhile, the session stays."
+    }
   }
 }
