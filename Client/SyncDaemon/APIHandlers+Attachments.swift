@@ -22,12 +22,7 @@ extension APIHandlers {
         AttachmentRequest.self, from: request, upTo: Route.attachmentBodyBytesMax)
       // A refused attachment must not leave its file behind.
       try client.check(.attach(id, []))
-      // An agent gets the files of its message as it starts.
-      let message = try client.workspace().message(id)
-      guard message.status != .running else {
-        throw QueueError.alreadyStarted(
-          id: id.description, isStopping: message.withdrawal == .stopped)
-      }
+      try client.workspace().message(id).refuseLateFile()
       let attachment = try await kept(body, context)
       let notice = try await client.perform(.attach(id, [attachment])).notice
       return CanonicalJSON.response(
@@ -163,4 +158,12 @@ extension APIProblem {
     .forbidden, code: "fileOfDaemon",
     message: "The file is in the daemon's data directory, which holds the device's token. To "
       + "attach it anyway, copy it to another folder first.", exitCode: ExitStatus.authentication)
+}
+
+extension MessageView {
+  /// An agent gets the files of its message as it starts.
+  fileprivate func refuseLateFile() throws {
+    guard status == .running else { return }
+    throw QueueError.alreadyStarted(id: id.description, isStopping: withdrawal == .stopped)
+  }
 }

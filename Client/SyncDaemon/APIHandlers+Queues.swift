@@ -45,11 +45,7 @@ extension APIHandlers {
       return try await perform(.renameSession(try session(context), name: body.name))
     }
     api.delete("sessions/:session") { _, context in
-      let id = try session(context)
-      let isUnconfirmed = mayRunUnheard(id)
-      var answer = ReceiptAnswer(try await client.perform(.deleteSession(id), isOfPerson: true))
-      answer.unconfirmed = isUnconfirmed ? true : nil
-      return CanonicalJSON.response(answer)
+      CanonicalJSON.response(try await client.deleting(try session(context)))
     }
     api.get("sessions/:session/queue") { request, context in
       var answer = try await shownQueue(try session(context), asked: request.uri.queryParameters)
@@ -83,16 +79,6 @@ extension APIHandlers {
   }
 
   /// A page of a session's queue, with the state of each message, and the reason if none starts.
-  /// Whether an agent of another device may work for a session, and that device hears of no change
-  /// before this one is connected.
-  private func mayRunUnheard(_ session: SessionID) -> Bool {
-    let workspace = client.workspace()
-    guard ![.connected, .notPaired].contains(client.syncStatus().state),
-      let host = workspace.session(session)?.host, host != client.deviceID
-    else { return false }
-    return (try? workspace.messageQueue(session))?.isExecuting == true
-  }
-
   func shownQueue(_ id: SessionID, asked: Parameters = Parameters()) async throws -> QueueAnswer {
     let view = try client.workspace().messageQueue(id)
     let page = try Page(of: view.messages, asked: asked, \.id.description)
@@ -316,5 +302,19 @@ extension Delivery {
     case .failed: self = .refused
     case .delivered: return nil
     }
+  }
+}
+
+extension QueueClient {
+  /// Deletes a session, and says if its agent may not hear of that yet.
+  fileprivate func deleting(_ session: SessionID) async throws -> ReceiptAnswer {
+    let workspace = workspace()
+    let isAway = ![.connected, .notPaired].contains(syncStatus().state)
+    let worksElsewhere =
+      workspace.session(session)?.host.map { $0 != deviceID } == true
+      && (try? workspace.messageQueue(session))?.isExecuting == true
+    var answer = ReceiptAnswer(try await perform(.deleteSession(session), isOfPerson: true))
+    answer.unconfirmed = isAway && worksElsewhere ? true : nil
+    return answer
   }
 }

@@ -124,6 +124,18 @@ extension Connections {
     close(id, .policyViolation, message, &actions)
   }
 
+  /// Ends the connections of a workspace that this process may no longer serve.
+  mutating func leave(
+    _ id: WorkspaceID, _ loss: WorkspaceLoss, _ actions: inout ActionList, at now: ServerTime
+  ) {
+    for member in members(of: id) {
+      switch loss {
+      case .changedElsewhere: close(member, .serviceRestart, loss.reason, &actions)
+      case .deleted: refuse(member, .revoked, loss.reason, &actions, at: now)
+      }
+    }
+  }
+
   /// Answers a violation of the protocol and closes.
   mutating func fault(
     _ id: ConnectionID, _ code: FaultCode, _ message: String, _ actions: inout ActionList

@@ -148,7 +148,7 @@ extension ServerCore {
     case .failed(let fault):
       storageFailed(fault, at: now)
       workspaces.wereLost(commit)
-      for batch in commit.batches { refuseForStorage(batch, at: now) }
+      for batch in commit.batches { refuse(batch, .storageFailed(configuration.times), at: now) }
       deliverFailure(of: commit.answers)
       for post in commit.posts { actions.add(.answerSettled(post.id, .unavailable)) }
       for id in Set(commit.entries.map(\.batch.workspace)).sorted() {
@@ -196,13 +196,11 @@ extension ServerCore {
     withConnections { $0.refuse(batch, rejection, &$1, at: now) }
   }
 
-  private mutating func refuseForStorage(_ batch: PendingBatch, at now: ServerTime) {
-    refuse(batch, .storageFailed(configuration.times), at: now)
-  }
-
   /// Refuses the batches and requests that wait in a workspace.
   mutating func refuseWaiting(of id: WorkspaceID, at now: ServerTime) {
-    for batch in workspaces[id]?.takeWaitingBatches() ?? [] { refuseForStorage(batch, at: now) }
+    for batch in workspaces[id]?.takeWaitingBatches() ?? [] {
+      refuse(batch, .storageFailed(configuration.times), at: now)
+    }
     refuseRequests(of: id)
   }
 }

@@ -91,15 +91,15 @@ extension ServerCore {
   mutating func lose(_ id: WorkspaceID, _ loss: WorkspaceLoss, at now: ServerTime) {
     actions.add(.report(.workspaceLost(id, loss)))
     refuseRequests(of: id)
-    restartMembers(of: id, loss.reason)
+    withConnections { $0.leave(id, loss, &$1, at: now) }
     workspaces.forget(id)
     if arrivals.areWaiting(for: id) { workspaces.load(id, &actions) }
   }
 
-  mutating func restartMembers(
-    of id: WorkspaceID, _ reason: String = "connect again to catch up"
-  ) {
-    for member in connections.members(of: id) { close(member, .serviceRestart, reason) }
+  mutating func restartMembers(of id: WorkspaceID) {
+    for member in connections.members(of: id) {
+      close(member, .serviceRestart, "connect again to catch up")
+    }
   }
 
   /// Continues connections that waited for the content to be durable.

@@ -26,8 +26,7 @@ extension ServerCore {
     findUnpushed(at: now)
   }
 
-  /// Once after the start, or again and again: reads the workspaces with notifications that still
-  /// have to be pushed.
+  /// Reads the workspaces with notifications to push: once after the start, or again and again.
   private mutating func findUnpushed(at now: ServerTime) {
     guard stopping == nil, storeHealth.works, !storeHealth.arePushesDamaged(at: now),
       unpushed.takeTurn(configuration, at: now)

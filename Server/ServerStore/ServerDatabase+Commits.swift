@@ -43,7 +43,7 @@ extension ServerDatabase {
       var bytes: [WorkspaceID: Int] = [:]
       for (workspace, entry) in batch.appends {
         guard let number = numbers[workspace] else { continue }
-        try insert(entry, workspace: number, in: db)
+        try db.insert(entry, workspace: number)
         bytes[workspace, default: 0] += entry.content.bytes.count
       }
       for (workspace, records) in batch.records {

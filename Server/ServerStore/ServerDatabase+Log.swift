@@ -113,20 +113,6 @@ extension ServerDatabase {
     return row.prefix
   }
 
-  func insert(_ entry: LogEntry, workspace number: Int64, in db: Database) throws {
-    let kind: LogEntry.Kind =
-      switch entry.content {
-      case .delta: .delta
-      case .state: .state
-      }
-    try db.cachedStatement(
-      sql: "INSERT INTO log (workspace, position, chain, kind, bytes) VALUES (?, ?, ?, ?, ?)"
-    ).execute(arguments: [
-      number, entry.prefix.position.column, entry.prefix.chain.column, kind.rawValue,
-      Data(entry.content.bytes),
-    ])
-  }
-
   /// The logs of all workspaces, or of one.
   package func logs(ofWorkspaceNamed name: String?) throws(StorageFault) -> [LogListing] {
     try read { db in
@@ -210,5 +196,19 @@ extension Database {
         UNION ALL SELECT chain FROM snapshots WHERE workspace = ? AND position = ?
         """, arguments: [number, position.column, number, position.column]
     ).map(UInt64.init(column:))
+  }
+
+  func insert(_ entry: LogEntry, workspace number: Int64) throws {
+    let kind: LogEntry.Kind =
+      switch entry.content {
+      case .delta: .delta
+      case .state: .state
+      }
+    try cachedStatement(
+      sql: "INSERT INTO log (workspace, position, chain, kind, bytes) VALUES (?, ?, ?, ?, ?)"
+    ).execute(arguments: [
+      number, entry.prefix.position.column, entry.prefix.chain.column, kind.rawValue,
+      Data(entry.content.bytes),
+    ])
   }
 }

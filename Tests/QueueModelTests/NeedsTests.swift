@@ -182,7 +182,7 @@ struct NeedsTests {
     #expect(next(one, in: Self.other) == .numbered(11))
   }
 
-  /// Each waits for the next sixteen, of which all lead to each other's needs: following them anew for
+  /// Each waits for the next sixteen, of which all lead to each other's needs: following them again for
   /// each need would take minutes.
   @Test func needsOfAWholeQueueAreFollowedOnce() throws {
     var device = TestDevice(1)

@@ -185,7 +185,7 @@ import Testing
       let taken = try await daemon.request(
         "POST", "/v1/sessions/s/take-over",
         #"{"device":"this","message":"00000000-0000-4000-8000-000000000000"}"#)
-      #expect(taken.status == 409 && taken.body.contains("noTurn"), "\(taken)")
+      #expect(taken.status == 409 && taken.body.contains("notAtWork"), "\(taken)")
       #expect(try await message(.running, on: daemon).id == running.id)
       let meant = try await daemon.request(
         "POST", "/v1/sessions/s/stop", #"{"message":"\#(running.id)"}"#)

@@ -38,12 +38,12 @@ import Testing
     #expect(PromptFault.argumentBytesMax == 131_071 && OutputFolder.attemptBytesMax == 1 << 20)
     for phrase in [
       "more than 131,071 bytes", "the last MiB of an attempt, \(OutputFolder.attemptsMax) attempts",
-      "has \(grace) seconds between SIGTERM and SIGKILL, what it leaves then one more",
+      "has \(grace) seconds between SIGTERM and SIGKILL. The processes that it leaves then have one more",
       "stopped instead, \(selfStop) seconds after the server's last answer: SIGTERM, then SIGKILL \(grace)",
-      "hears of it within \(LeaseTimes.workingRenewalMilliseconds / 1_000) seconds",
+      "learns of it within \(LeaseTimes.workingRenewalMilliseconds / 1_000) seconds",
       "present for up to \(LeaseTimes.nextMilliseconds / 1_000) seconds",
       "waits at most \(LeaseTimes.leaseMilliseconds / 1_000) seconds",
-      "waited for, up to a minute",
+      "waits for them, up to a minute",
     ] {
       #expect(text.contains(phrase), "\(phrase)")
     }

@@ -25,7 +25,7 @@ import Testing
   /// The most lines of the rooms that grew fastest, and of all rooms. An issue may raise each once,
   /// by what it needs; the aims are 10,200 and 6,700.
   static let roomLinesMax = [
-    "Client/SyncCommand": 12_686, "Server/SyncServer": 8_210, "all": 116_087,
+    "Client/SyncCommand": 13_580, "Server/SyncServer": 8_215, "all": 119_220,
   ]
 
   @Test func roomsKeepTheirBudgets() throws {

@@ -67,7 +67,7 @@ extension Workspace {
     var dropped: [MergeError] = []
     while true {
       var backup = self
-      let aside = backup.setSlotsAside(addedToBy: operations)
+      let aside = SlotsAside(from: &backup, addedToBy: operations)
       var outcome = MergeOutcome()
       do {
         for operation in operations { try admit(operation, into: &outcome) }
@@ -77,54 +77,14 @@ extension Workspace {
         outcome.dropped = dropped
         return outcome
       } catch {
-        takeBack(to: backup, aside)
+        let grown = self
+        self = backup
+        aside.giveBack(to: &self, from: grown)
         guard let culprit = error.operation, pending.remove(holding: culprit) else {
           throw error
         }
         dropped.append(error)
       }
-    }
-  }
-
-  /// The numbers of slots before a merge, in the lists that the kept state lacks.
-  private struct SlotsAside {
-    var threads: Int
-    var sessions: [SessionID: Int] = [:]
-  }
-
-  /// Removes the lists of slots to which operations add from a state that is kept in case of a fault.
-  ///
-  /// They have a slot for every requeue and every message, and a second reference would copy them
-  /// with each merge. A merge only adds slots, so they can be removed again. A list to which only
-  /// operations add that waited before is copied.
-  ///
-  /// - Returns: how many slots there are.
-  private mutating func setSlotsAside(addedToBy operations: [Operation]) -> SlotsAside {
-    var aside = SlotsAside(threads: threadSlots.count)
-    threadSlots = SlotList()
-    var latest: OperationID?
-    for operation in operations {
-      guard let session = operation.queue, session != latest else { continue }
-      latest = session
-      guard let key = sessionKeys[session], aside.sessions[key] == nil,
-        let slots = sessionStates.setSlotsAside(of: key)
-      else { continue }
-      aside.sessions[key] = slots
-    }
-    return aside
-  }
-
-  /// Returns to the state before a merge.
-  private mutating func takeBack(to backup: Workspace, _ aside: SlotsAside) {
-    var threads = threadSlots
-    threads.truncate(to: aside.threads)
-    let grown = self
-    self = backup
-    threadSlots = threads
-    for (key, count) in aside.sessions {
-      guard var slots = grown.sessionStates[key]?.slots else { continue }
-      slots.truncate(to: count)
-      sessionStates[key]?.slots = slots
     }
   }
 
@@ -183,5 +143,42 @@ extension Workspace {
 
   func areKnown(_ ids: [OperationID]) -> Bool {
     ids.allSatisfy(vector.contains)
+  }
+}
+
+/// The numbers of slots before a merge, in the lists that the state kept in case of a fault lacks.
+///
+/// They have a slot for every requeue and every message, and a second reference would copy them with
+/// each merge. A merge only adds slots, so they can be removed again. A list to which only operations
+/// add that waited before is copied.
+private struct SlotsAside {
+  private var threads: Int
+  private var sessions: [SessionID: Int] = [:]
+
+  /// Removes the lists of slots to which operations add from the kept state.
+  init(from backup: inout Workspace, addedToBy operations: [Operation]) {
+    threads = backup.threadSlots.count
+    backup.threadSlots = SlotList()
+    var latest: OperationID?
+    for operation in operations {
+      guard let session = operation.queue, session != latest else { continue }
+      latest = session
+      guard let key = backup.sessionKeys[session], sessions[key] == nil,
+        let slots = backup.sessionStates.setSlotsAside(of: key)
+      else { continue }
+      sessions[key] = slots
+    }
+  }
+
+  /// Gives them back as they were, from the state that a refused merge left.
+  func giveBack(to workspace: inout Workspace, from grown: consuming Workspace) {
+    var slots = grown.threadSlots
+    slots.truncate(to: threads)
+    workspace.threadSlots = slots
+    for (key, count) in sessions {
+      guard var slots = grown.sessionStates[key]?.slots else { continue }
+      slots.truncate(to: count)
+      workspace.sessionStates[key]?.slots = slots
+    }
   }
 }
