@@ -182,17 +182,16 @@ struct NeedsTests {
     #expect(next(one, in: Self.other) == .numbered(11))
   }
 
-  /// Each waits for the next sixteen, of which all lead to each other's needs: following them again for
-  /// each need would take minutes.
+  /// Each waits for the sixteen that were queued after it, and these for later ones: following them
+  /// again for each need would take minutes.
   @Test func needsOfAWholeQueueAreFollowedOnce() throws {
-    var device = TestDevice(1)
+    var device = TestDevice(1, queueSizeMax: 1_000)
     try device.perform(.addSession(Self.session, name: nil, project: nil))
     let count: UInt64 = 400
-    for number in (1...count).reversed() {
-      var send = Command.Send(session: Self.session, id: .numbered(number), text: "t")
-      send.needs = (number + 1..<number + 17).filter { $0 <= count }.map { .numbered($0) }
-      try device.perform(.send(send))
-      try device.perform(.move([.numbered(number)], to: .position(1)))
+    for number in 1...count { try device.perform(.send("t", as: number, in: "s")) }
+    for number in (1..<count).reversed() {
+      let needs = (number + 1...min(number + 16, count)).map { MessageID.numbered($0) }
+      try device.perform(.setNeeds(.numbered(number), needs))
     }
     var line: QueueLine?
     let time = ContinuousClock().measure {
