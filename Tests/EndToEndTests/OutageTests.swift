@@ -35,7 +35,8 @@ extension EndToEnd {
         #expect(try await a.message(message).status == "running" && agent.starts().count == 1)
         let refused = try await b.attempt("session", "take-over", "s")
         #expect(!refused.isSuccess && refused.standardError.contains("a is connected"))
-        #expect(try await b.cospool("queue", "stop", "-s", "s").contains("stopping on a"))
+        let stopping = try await b.cospool("queue", "stop", "-s", "s")
+        #expect(stopping.hasPrefix("stopping \"") && stopping.contains("in s on a"), "\(stopping)")
         try await bed.eventually("it is cancelled on both", within: 90) {
           let (there, here) = (
             try await a.message(message).status, try await b.message(message).status
