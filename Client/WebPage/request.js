@@ -69,6 +69,8 @@ class RequestCard extends HTMLElement {
   #id; #session; #asked
   /** The whole request as it is shown here: what an approval allows. None while some of it is missing. */
   #shown
+  /** The request whose whole is being read. */
+  #reads
 
   connectedCallback() {
     if (this.title_) return
@@ -113,14 +115,16 @@ class RequestCard extends HTMLElement {
       this.title_.replaceChildren(question ? markdown(question.question) : '')
       show(this.title_, Boolean(question))
       this.#shown = request?.isCut ? null : request
+      this.#reads = null
       this.#showWords(request ?? question)
-      if (request?.isCut && !asked.over) this.#complete(id)
       this.remark.value = typed(id).text
       this.remark.placeholder = request ? 'Reason (optional; sent with Deny)' : 'Your answer'
       this.remark.setAttribute('aria-label', request ? 'Reason for the denial' : 'Your answer')
       this.setAttribute('aria-label', `${name} ${deedWords}`)
       this.#fill(request, question, asked.consent)
     }
+    // A card that was taken out of its list meanwhile reads it when it is shown again.
+    if (request?.isCut && !this.#shown && !asked.over && this.#reads !== id) this.#complete(id)
     const device = model.deviceName(model.sessions.get(session)?.host)
     const left = expires && Math.round((expires - Date.now()) / 1000)
     text(this.meta, [
@@ -183,14 +187,18 @@ class RequestCard extends HTMLElement {
 
   /** Reads what its register has no room for, repeatedly, until all of it is here. */
   async #complete(id) {
+    this.#reads = id
     const task = await source.list(`sessions/${encodeURIComponent(this.#session)}/task`).catch(() => null)
-    if (id !== this.#id || !this.isConnected) return
+    if (id !== this.#id) return
+    this.#reads = null
+    if (!this.isConnected) return
     const whole = task && asks(task).find((asked) => asked.id === id)?.request
     if (whole && !whole.isCut) {
       this.#shown = whole
       this.#showWords(whole)
       model.touch()
     } else if (!this.#asked.over && !model.decided.has(id)) {
+      this.#reads = id
       setTimeout(() => this.#complete(id), 5000)
     }
   }
