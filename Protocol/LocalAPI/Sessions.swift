@@ -175,6 +175,8 @@ package struct StopRequest: APIValue {
   /// The message that the user means: if another one runs by then, nothing is stopped. Without it,
   /// whichever runs.
   package var message: MessageID?
+
+  package init(message: MessageID?) { self.message = message }
 }
 
 /// Which turn to take over, and for which device.

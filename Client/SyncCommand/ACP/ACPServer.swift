@@ -242,7 +242,8 @@ actor ACPServer {
       await attempt(session) {
         let shown = try await ask(APIRequest(.get, ["messages", id])).decoded(MessageAnswer.self)
         guard shown.status == .running else { return nil }
-        return try await ask(APIRequest(.post, ["sessions", session, "stop"]))
+        let stop = StopRequest(message: shown.id)
+        return try await ask(APIRequest(.post, ["sessions", session, "stop"], body: stop))
       }
     }
     changes.wakeAll()
