@@ -89,9 +89,9 @@ import Testing
     #expect(Set(Simulation.replay(run).violations.map(\.checker)) == ["undo"])
   }
 
-  /// An edit and its undo reach the server together: the message needs no choice, and starts in its
-  /// turn with the text of the other device.
-  @Test func anUnsentEditAndItsUndoChangeNothing() {
+  /// An edit and its undo reach the server together: nothing starts by them. The former text, which
+  /// the undo saves again, and the text of the other device may be versions of a merged message.
+  @Test func anUnsentEditAndItsUndoStartNothing() {
     func edit(_ device: Int, _ text: String) -> Step {
       perform(device, .edit(.numbered(1), content: text, base: nil), after: 2_000)
     }
