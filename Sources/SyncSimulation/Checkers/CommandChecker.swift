@@ -137,14 +137,22 @@ final class CommandChecker: SimulationChecker {
       }
     guard let index else { return "names a neighbour that is not there" }
     wanted.insert(contentsOf: moved, at: index)
+    let shown = (try? after.messageQueue(queue))?.messages ?? []
+    // What comes to the front of those that can start starts at once.
+    let started = Set(
+      shown.filter { message in
+        message.status == .running && wanted.contains { $0.id == message.id && $0.status != .running }
+      }.map(\.id))
     let blocks: [(MessageView) -> Bool] = [
       { $0.run != nil }, { $0.run == nil && $0.priority == .urgent },
       { $0.run == nil && $0.priority == .normal },
     ]
+    let behind = wanted.filter { !started.contains($0.id) }
+    let all = wanted.filter { started.contains($0.id) } + blocks.flatMap { behind.filter($0) }
+    let isStarted = ids.first.map(started.contains) ?? false
     return compare(
-      notice, first: ids.first, old: old.map(\.id),
-      wanted: blocks.flatMap { wanted.filter($0) }.map(\.id),
-      shown: ((try? after.messageQueue(queue))?.messages ?? []).map(\.id))
+      isStarted ? .moved(position: 1) : notice, first: ids.first, old: old.map(\.id),
+      wanted: all.map(\.id), shown: shown.map(\.id))
   }
 
   private func checkMove(
