@@ -141,7 +141,8 @@ final class CommandChecker: SimulationChecker {
     // What comes to the front of those that can start starts at once.
     let started = Set(
       shown.filter { message in
-        message.status == .running && wanted.contains { $0.id == message.id && $0.status != .running }
+        message.status == .running
+          && wanted.contains { $0.id == message.id && $0.status != .running }
       }.map(\.id))
     let blocks: [(MessageView) -> Bool] = [
       { $0.run != nil }, { $0.run == nil && $0.priority == .urgent },
