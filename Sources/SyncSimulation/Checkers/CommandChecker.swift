@@ -148,12 +148,10 @@ final class CommandChecker: SimulationChecker {
       { $0.run != nil }, { $0.run == nil && $0.priority == .urgent },
       { $0.run == nil && $0.priority == .normal },
     ]
-    let behind = wanted.filter { !started.contains($0.id) }
-    let all = wanted.filter { started.contains($0.id) } + blocks.flatMap { behind.filter($0) }
-    let isStarted = ids.first.map(started.contains) ?? false
+    let placed = blocks.flatMap { wanted.filter($0) }.map(\.id)
     return compare(
-      isStarted ? .moved(position: 1) : notice, first: ids.first, old: old.map(\.id),
-      wanted: all.map(\.id), shown: shown.map(\.id))
+      notice, first: ids.first, old: old.map(\.id), wanted: placed, shown: shown.map(\.id),
+      inFront: started)
   }
 
   private func checkMove(
@@ -175,14 +173,17 @@ final class CommandChecker: SimulationChecker {
       shown: after.threadQueue().threads.map(\.session))
   }
 
-  private func compare<ID: Equatable>(
-    _ notice: CommandOutcome.Notice, first: ID?, old: [ID], wanted: [ID], shown: [ID]
+  /// - Parameter inFront: those that were at their place, and came to the front before they are shown.
+  private func compare<ID: Hashable>(
+    _ notice: CommandOutcome.Notice, first: ID?, old: [ID], wanted: [ID], shown: [ID],
+    inFront: Set<ID> = []
   ) -> String? {
-    guard shown == wanted else { return "gives \(shown), not \(wanted)" }
+    let order = wanted.filter(inFront.contains) + wanted.filter { !inFront.contains($0) }
+    guard shown == order else { return "gives \(shown), not \(order)" }
     switch notice {
-    case .unchanged: return shown == old ? nil : "reports that nothing changed"
+    case .unchanged: return wanted == old ? nil : "reports that nothing changed"
     case .moved(let position):
-      return shown.indices.contains(position - 1) && shown[position - 1] == first
+      return wanted.indices.contains(position - 1) && wanted[position - 1] == first
         ? nil : "answers position \(position)"
     default: return "answers \(notice)"
     }
