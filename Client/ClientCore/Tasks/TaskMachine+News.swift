@@ -66,7 +66,7 @@ extension TaskMachine {
   ) {
     for late in texts {
       let subject = RequestID(high: late.message.high, low: ~late.message.low)
-      let words = late.words + (late.text.map { "\n\($0)" } ?? "")
+      let words = late.words(in: connection.replica.workspace) + (late.text.map { "\n\($0)" } ?? "")
       note(
         InboxNotification(
           position: 0, name: late.edition.naming(subject, at: 1), category: .messageMerged,
@@ -84,8 +84,11 @@ extension TaskMachine {
 
 extension LateText {
   /// What happened, and the command that continues from there.
-  fileprivate var words: String {
+  fileprivate func words(in workspace: Workspace) -> String {
     let id = message.description.prefix(8)
+    if isFinished(in: workspace) {
+      return "The agent of message \(id) had started, and has finished. To see it: \(showCommand)"
+    }
     if let stopCommand {
       return "The agent of message \(id) had started, and works on. To stop it: \(stopCommand)"
     }
