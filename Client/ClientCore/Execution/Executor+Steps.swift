@@ -232,6 +232,10 @@ extension Executor {
       loseLease(session)
       sessions[session]?.past.runsElsewhere = AttemptElsewhere(device: other, atWork: atWork)
       wait(session, endsWithChange: true, at: context)
+    case .held(_, let milliseconds, nil):
+      loseLease(session)
+      // The lease of a host that is gone ends then.
+      wait(session, endsWithChange: false, atMost: Int64(milliseconds), at: context)
     default:
       loseLease(session)
       wait(session, endsWithChange: false, at: context)
@@ -386,11 +390,14 @@ extension Executor {
 
   /// Waits before the next attempt, longer each time, with jitter.
   mutating func wait(
-    _ session: SessionID, endsWithChange: Bool, isForRenewal: Bool = false, at context: EventContext
+    _ session: SessionID, endsWithChange: Bool, isForRenewal: Bool = false,
+    atMost milliseconds: Int64 = .max, at context: EventContext
   ) {
     let failures = sessions[session]?.past.failures ?? 0
     sessions[session]?.past.failures = min(failures + 1, SessionRun.failuresMax)
-    let until = context.now + backoff(after: failures, at: context)
+    let pause = min(
+      backoff(after: failures, at: context), max(ExecutorTimes.retryMillisecondsMin, milliseconds))
+    let until = context.now + pause
     sessions[session]?.question.wait(
       Pause(until: until, endsWithChange: endsWithChange, isForRenewal: isForRenewal))
   }
