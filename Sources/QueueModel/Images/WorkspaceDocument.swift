@@ -11,6 +11,12 @@ public struct WorkspaceDocument: Hashable, Sendable {
   public var sessions: [Session]
   /// The thread queue in order.
   public var threads: [Thread]
+  /// Whether it is a later part of a document that is imported in several commands; not in its JSON.
+  var isContinuation = false
+
+  private enum CodingKeys: CodingKey {
+    case format, version, sessions, threads
+  }
 
   /// The kind of document that is written and read.
   public static let format = "cospool-workspace"
@@ -217,6 +223,7 @@ extension WorkspaceDocument {
       parts.append(WorkspaceDocument(sessions: [open]))
     }
     if !threads.isEmpty { parts.append(WorkspaceDocument(threads: threads)) }
+    for index in parts.indices.dropFirst() { parts[index].isContinuation = true }
     return parts
   }
 }
