@@ -63,6 +63,12 @@ import Testing
         (["session", "add", "docs", "--name", "Docs"], "added docs"),
         (["session", "add", "docs"], "there already"),
         (["session", "rename", "docs", "Manual"], "renamed docs"),
+        (["session", "on-merge", "docs", "run"], "messages with merged texts start: docs"),
+        (["session", "on-merge", "docs", "run"], "unchanged: it is run already"),
+        (
+          ["session", "on-lost-server", "docs", "stop"],
+          "20 seconds after its host loses the server, the agent stops: docs"
+        ),
         (["thread", "unlock", "review"], "unlocked review"),
         (["thread", "unlock", "review"], "not locked"),
         (["thread", "move", "review", "--to", "1"], "unchanged"),

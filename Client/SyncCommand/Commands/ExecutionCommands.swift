@@ -123,7 +123,12 @@ extension SessionCommands {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      try ReceiptText.text(of: answer, done: "set")
+      try ReceiptText.text(
+        of: answer,
+        done: policy == "stop"
+          ? "20 seconds after its host loses the server, the agent stops:"
+          : "if its host loses the server, the agent ends its turn:",
+        unchanged: "unchanged: it is \(policy) already", session: session)
     }
   }
 
@@ -161,7 +166,12 @@ extension SessionCommands {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      try ReceiptText.text(of: answer, done: "set")
+      try ReceiptText.text(
+        of: answer,
+        done: policy == "run"
+          ? "messages with merged texts start:"
+          : "messages with merged texts wait for your choice:",
+        unchanged: "unchanged: it is \(policy) already", session: session)
     }
   }
 }
