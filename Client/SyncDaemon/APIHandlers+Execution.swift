@@ -101,16 +101,28 @@ extension APIHandlers {
     }
     guard let turn = await client.execution.turnAtWork(in: session),
       message ?? turn.message == turn.message
-    else { return StopAnswer(stopped: false) }
-    switch await client.execution.stop(turn) {
+    else { return StopAnswer(stopped: false, note: undecided(in: session)) }
+    switch try await client.execution.stop(turn) {
     case .stopping(let device, let since):
       await noteStop(of: turn.message, in: session)
       return StopAnswer(
         stopped: true, message: changed([turn.message]).first, device: name(of: device),
         awaySince: since)
     case .unreachable: throw APIProblem.serverNeeded("Only the server can stop its agent")
-    case .takenOver, .connected, .notAtWork: return StopAnswer(stopped: false)
+    case .takenOver, .connected, .notAtWork:
+      return StopAnswer(stopped: false, note: undecided(in: session))
     }
+  }
+
+  /// What a user decides about instead, where no agent runs: its first message, which did not
+  /// succeed.
+  private func undecided(in session: SessionID) -> String? {
+    guard let first = (try? client.workspace().messageQueue(session))?.messages.first,
+      first.status.standsInFront, first.status != .running
+    else { return nil }
+    let id = Shell.quoted(String(first.id.description.prefix(8)))
+    return "Message \(id) waits until you decide: cospool queue retry \(id), or cospool queue skip "
+      + "\(id)" + (first.lastError.map { ". What happened: \($0)" } ?? "")
   }
 
   /// Gives up the turn of an absent device, and makes another device the host.
@@ -127,10 +139,12 @@ extension APIHandlers {
     guard let turn = await client.execution.turnAtWork(in: session),
       message ?? turn.message == turn.message
     else { throw APIProblem.noTurn(in: session) }
-    switch await client.execution.takeOver(turn) {
+    let isWithdrawn = (try? client.workspace().message(turn.message))?.withdrawal != nil
+    switch try await client.execution.takeOver(turn) {
     case .takenOver:
       var answer = try await setHost(of: session, to: device)
       answer.warning = nil
+      answer.cancelled = isWithdrawn ? true : nil
       return answer
     case .connected(let host):
       throw APIProblem(

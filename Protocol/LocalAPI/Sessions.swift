@@ -148,6 +148,9 @@ package struct HostAnswer: APIValue {
   /// Whether it runs there only if that device allows it: a user has to confirm it there, unless
   /// its setting `hosts` is `any`.
   package var asksThere: Bool?
+  /// After a take-over: whether the message of the interrupted turn counts as cancelled, because a user
+  /// stopped or cancelled it before.
+  package var cancelled: Bool?
 
   package init(session: SessionID, host: DeviceID?, name: String?) {
     self.session = session
@@ -200,11 +203,14 @@ package struct StopAnswer: APIValue {
   package var device: String?
   /// Since when that device has been away: it stops the agent when it is back.
   package var awaySince: Timestamp?
+  /// If no agent runs: what waits for its user instead, and the commands that decide it.
+  package var note: String?
 
   package init(
     stopped: Bool, message: ReceiptAnswer.Message? = nil, device: String? = nil,
-    awaySince: Int64? = nil
+    awaySince: Int64? = nil, note: String? = nil
   ) {
+    self.note = note
     self.stopped = stopped
     self.message = message
     self.device = device

@@ -94,7 +94,7 @@ extension Executor {
       // message that is granted too early would have to be returned.
       let withdrawal = line?.isAwaited == false ? [] : withdraw(session)
       if isHost, !isDraining, let lost = orphan(of: session, in: workspace) {
-        return withdrawal + seek(lost.message, lost.run, of: session, at: context)
+        return withdrawal + seek(lost.message, lost.run, of: session, in: workspace, at: context)
       }
       return withdrawal + rest(session, isHost: isHost, mayRun: mayRun, at: context)
     }
@@ -284,7 +284,7 @@ extension Executor {
       let order = StartOrder(
         session: session, message: request.message, attempt: attempt, token: request.token, text: ""
       )
-      return [gaveUp(order, at: context)]
+      return [gaveUp(order, in: workspace, at: context)]
     case .notYet(let time) where workspace.dispatchState(of: request.message)?.later == time:
       // By the authority's clock its time has not come: the messages behind it start meanwhile.
       let wait = max(time - context.wall, ExecutorTimes.retryMillisecondsMin)

@@ -84,8 +84,12 @@ extension SessionCommands {
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
       let host = try answer.decoded(HostAnswer.self)
+      let end =
+        host.cancelled == true
+        ? "the interrupted message counts as cancelled"
+        : "the result of the interrupted turn is unknown"
       return "\(TextStyle.line(host.session.rawValue)) runs on "
-        + "\(host.name.map(TextStyle.line) ?? "no device"); the result of the interrupted turn is unknown"
+        + "\(host.name.map(TextStyle.line) ?? "no device"); \(end)"
     }
   }
 
@@ -332,7 +336,9 @@ extension QueueCommands {
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
       let stop = try answer.decoded(StopAnswer.self)
-      guard stop.stopped else { return "no agent is running" }
+      guard stop.stopped else {
+        return "no agent is running" + (stop.note.map { ". " + TextStyle.line($0) } ?? "")
+      }
       let stopping = "stopping" + (stop.message.map { " " + ReceiptText.named([$0]) } ?? "")
       guard let device = stop.device.map(TextStyle.line) else { return stopping }
       return stop.awaySince == nil
