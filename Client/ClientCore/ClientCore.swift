@@ -347,10 +347,11 @@ extension ClientCore {
   /// `answered`.
   ///
   /// - Returns: nil if it cannot be asked now.
+  /// - Throws: the store's fault if a stop cannot be stored; nothing is asked then.
   package mutating func questionAsked(
     _ request: AuthorityRequest, id: UInt64, at context: EventContext, store: some ReplicaStore
-  ) -> [Action]? {
-    connection.questionAsked(request, id: id, at: context, store: store)
+  ) throws(Replica.Fault) -> [Action]? {
+    try connection.questionAsked(request, id: id, at: context, store: store)
   }
 
   /// The consequences for the agents of an event that led to `actions`. Call it after every event.

@@ -369,11 +369,21 @@ extension Engine {
 
   /// Asks the authority, after all earlier changes; `.unavailable` if there is none now, or none
   /// that answers in time.
-  func ask(_ request: AuthorityRequest, within limit: Duration) async -> AuthorityAnswer {
+  ///
+  /// - Throws: if a stop cannot be stored.
+  func ask(
+    _ request: AuthorityRequest, within limit: Duration
+  ) async throws(ClientError) -> AuthorityAnswer {
     let id = DeviceClock.randomValue()
-    guard !state.isClosed,
-      let actions = state.core.questionAsked(request, id: id, at: context(), store: store)
-    else { return .unavailable }
+    let asked: [Action]?
+    do throws(Replica.Fault) {
+      asked =
+        state.isClosed
+        ? nil : try state.core.questionAsked(request, id: id, at: context(), store: store)
+    } catch {
+      throw ClientError(error)
+    }
+    guard let actions = asked else { return .unavailable }
     return await withCheckedContinuation { continuation in
       state.questions[id] = continuation
       settle(actions)

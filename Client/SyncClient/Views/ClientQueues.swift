@@ -84,9 +84,9 @@ public struct ClientQueues: Sendable {
           endings[asked] = ending
         }
         group.addTask {
-          let answer = await client.engine.ask(
+          let answer = try? await client.engine.ask(
             .outcome(race.message), within: max(.zero, deadline - .now))
-          return (race.message, race.ending(answer))
+          return (race.message, race.ending(answer ?? .unavailable))
         }
       }
       for await (asked, ending) in group { endings[asked] = ending }
@@ -125,7 +125,7 @@ public struct ClientQueues: Sendable {
       throw error
     }
     let race = StartRace(editing: id, from: before, to: client.engine.latest.workspace)
-    let answer = await client.engine.ask(.outcome(id), within: ClientQueues.raceAnswerLimit)
+    let answer = try await client.engine.ask(.outcome(id), within: ClientQueues.raceAnswerLimit)
     switch race.ending(answer) {
     case .inTime: return (receipt, true)
     case .unconfirmed: return (receipt, !canStart(id))
