@@ -26,6 +26,15 @@ extension ClientCore {
     inbox.questionAsked(request, id: id, over: connection)
   }
 
+  /// No caller waits for the result of an answer any more: its user is notified if the answer does
+  /// not count.
+  package mutating func answerEndedUnheard(
+    _ answer: AnswerRequest, _ ending: AnswerEnding, at context: EventContext
+  ) -> [Action] {
+    tasks.noteUnused(answer, ending, connection, at: context)
+    return []
+  }
+
   /// Takes late texts from the connection and, once this device has everything that its server has,
   /// the messages that were merged before it was paired.
   mutating func gatherNews(at context: EventContext) {

@@ -233,6 +233,7 @@ actor Engine {
       let event = AnswerEvent(ending)
       if !state.waiters.tell(answer, .success(event)) {
         postEvent(.answer(TaskAnswer(answer), event))
+        settle(state.core.answerEndedUnheard(answer, ending, at: context()))
       }
     case .replied(let answer, let id):
       state.inquiries.removeValue(forKey: id)?.resume(returning: answer)

@@ -38,9 +38,10 @@ struct InboxHandlers: RouteHandlers {
     }
     first.sort { ($0.since, $0.line.sessionName) < ($1.since, $1.line.sessionName) }
     let shown = Set(first.map(\.line.session))
+    let notices = await client.notifications.all().filter(\.isOfOwnChange)
     return InboxListAnswer(
       lines: first.map(\.line) + (try await threadLines(without: shown)),
-      threadQueue: client.settings.queueEnabled)
+      threadQueue: client.settings.queueEnabled, notices: notices.map(NotificationAnswer.init))
   }
 
   /// The open requests, including those that only the agent's own prompt can answer.

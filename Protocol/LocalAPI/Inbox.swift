@@ -62,8 +62,12 @@ package struct InboxListAnswer: APIValue {
   /// Whether the thread queue is on; if it is off, no threads are listed.
   package var threadQueue: Bool
 
-  package init(lines: [Line], threadQueue: Bool) {
+  package init(lines: [Line], threadQueue: Bool, notices: [NotificationAnswer] = []) {
+    self.notices = notices.isEmpty ? nil : notices
     self.lines = lines
+  /// What did not take effect as this device's user wanted, until it is dismissed: edits and cancels that
+  /// came too late, answers that do not count; absent if there are none.
+  package var notices: [NotificationAnswer]?
     self.threadQueue = threadQueue
   }
 }

@@ -13,8 +13,9 @@ struct InboxCommand: WatchableCommand {
         cospool inbox --json | jq -r '.lines[] | select(.reason == "asks").command'
 
       The page shows the same list: one line for each session. First come requests, failures,
-      unknown outcomes and merged texts, oldest first; then the threads of the thread queue, in
-      its order, which cospool thread move changes.
+      unknown outcomes, merged texts and prompts that wait in vain for others, oldest first; then
+      the threads of the thread queue, in its order, which cospool thread move changes. Below it
+      are your edits, cancels and answers that came too late, until you dismiss them.
       """)
   @OptionGroup var watch: WatchOption
   @OptionGroup var options: GlobalOptions
@@ -34,7 +35,12 @@ enum InboxText {
 
   static func text(of inbox: InboxListAnswer, style: TextStyle) -> String {
     let lines = inbox.lines.isEmpty ? "nothing needs you" : table(of: inbox.lines, style: style)
-    return inbox.threadQueue ? lines : lines + "\n" + style.coloured(off, .dim)
+    let notices = (inbox.notices ?? []).map { notice in
+      style.coloured(TextStyle.line("\(notice.title), in \(notice.session)"), .yellow)
+        + "\n\(TextStyle.block(notice.body))\nto dismiss it: cospool notifications dismiss \(notice.id)"
+    }
+    return ([lines] + (inbox.threadQueue ? [] : [style.coloured(off, .dim)]) + notices)
+      .joined(separator: "\n")
   }
 
   private static func table(of lines: [InboxListAnswer.Line], style: TextStyle) -> String {

@@ -147,7 +147,7 @@ extension AnsweringCommand {
     guard (try? answer.decoded(AnsweredAnswer.self))?.result == .waiting else { return nil }
     return
       "cospool: no connection. The answer is sent if the server can be reached within 2 minutes, "
-      + "and dropped otherwise."
+      + "and dropped otherwise. If it does not count, cospool inbox says so."
   }
 }
 
