@@ -55,6 +55,12 @@ struct InboxHandlers: RouteHandlers {
 
   private func needsDecision(_ message: MessageView) -> Bool {
     message.status.isStopped || client.workspace().waitsForChoice(message.id)
+      || vainNeed(of: message) != nil
+  }
+
+  private func vainNeed(of message: MessageView) -> UnmetNeed? {
+    guard message.status == .queued, !message.needs.isEmpty else { return nil }
+    return client.workspace().unmetNeeds(of: message.id).first { !$0.isPending }
   }
 
   private func since(_ message: MessageView, _ session: SessionView) -> Int64 {
@@ -96,6 +102,12 @@ struct InboxHandlers: RouteHandlers {
     _ session: SessionView, _ message: MessageView, _ since: Int64
   ) -> InboxListAnswer.Line {
     let id = String(message.id.description.prefix(8))
+    if let need = vainNeed(of: message) {
+      return InboxListAnswer.Line(
+        .inVain, session, since: since, message: message.id,
+        note: need.words(in: client.workspace()),
+        command: "cospool queue start \(Shell.quoted(id))")
+    }
     guard message.status.isStopped else {
       return InboxListAnswer.Line(
         .merged, session, since: since, message: message.id, note: "it was edited in two places",

@@ -225,7 +225,9 @@ extension QueueCommands {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      try ReceiptText.text(of: answer, done: "due now:", unchanged: "it waits for nothing")
+      try ReceiptText.text(
+        of: answer, done: "due now:",
+        unchanged: "unchanged: it waits neither for a time nor for other messages")
     }
   }
 

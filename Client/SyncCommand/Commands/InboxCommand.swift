@@ -60,7 +60,7 @@ enum InboxText {
 
   private static func colour(of reason: InboxListAnswer.Line.Reason) -> TextStyle.Colour {
     switch reason {
-    case .asks, .merged: .yellow
+    case .asks, .merged, .inVain: .yellow
     case .failed, .unknown: .red
     case .done, .ready: .green
     }
