@@ -26,16 +26,16 @@ enum StatusText {
       fields.append(
         .init("agents", "\(requests) for you: cospool task list", .yellow))
     }
-    for (sessions, why) in [
-      (status.queues.unhosted ?? [], "not assigned to a device: cospool session host SESSION this"),
-      (
-        status.queues.agentless ?? [],
-        "no agent set up: cospool session agent SESSION claude"
-      ),
-    ] where !sessions.isEmpty {
-      let names = sessions.prefix(3).map(\.rawValue).joined(separator: ", ")
-      let more = sessions.count > 3 ? " and \(sessions.count - 3) more" : ""
-      fields.append(.init("waiting", "\(names)\(more): \(why)", .yellow))
+    for (sessions, why, end) in [
+      (status.queues.unhosted ?? [], "not assigned to a device: cospool session host", "this"),
+      (status.queues.agentless ?? [], "no agent set up: cospool session agent", "claude"),
+    ] {
+      for (index, session) in sessions.prefix(3).enumerated() {
+        let command = "\(why) \(Shell.quotedOperand(session.rawValue)) \(end)"
+        let more = index == 2 && sessions.count > 3 ? " (and \(sessions.count - 3) more)" : ""
+        let name = index == 0 ? "waiting" : ""
+        fields.append(.init(name, TextStyle.line("\(session): \(command)\(more)"), .yellow))
+      }
     }
     for (index, session) in status.unconsented.enumerated() {
       let name = TextStyle.line(Shell.quoted(session.rawValue))

@@ -227,7 +227,8 @@ extension APIProblem {
     APIProblem(
       .conflict, code: "notAtWork",
       message:
-        "No agent is running in \(session.rawValue). To run the session on another device: "
-        + "cospool session host.", exitCode: ExitStatus.conflict)
+        "No agent is running in \(session.rawValue). To run the session on this device: cospool "
+        + "session host \(Shell.quotedOperand(session.rawValue)) this",
+      exitCode: ExitStatus.conflict)
   }
 }

@@ -24,6 +24,8 @@ struct ProblemMiddleware: RouterMiddleware {
       if let id = APIProblem.unknownSession(error) {
         problem.suggest(id, among: client.workspace().sessions().map(\.id.rawValue))
       }
+      let refusal = (error as? QueueError).map(ClientError.queue) ?? error as? ClientError
+      if let id = refusal?.startedMessage { problem.nameStop(of: id, in: client.workspace()) }
       problem.current = await current(for: error, of: problem, context: context)
       context.logger.debug(
         "\(request.method.rawValue) \(request.uri.path): \(problem.code): \(problem.message)")

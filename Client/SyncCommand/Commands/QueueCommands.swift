@@ -134,7 +134,8 @@ struct QueueCommands: ParsableCommand {
       let content = try input.text(for: text ?? "-")
       guard !content.trimmedOfWhitespace().isEmpty else {
         throw CommandFailure.usage(
-          "The text is blank. Nothing was changed. To remove the message: cospool queue cancel.")
+          "The text is blank. Nothing was changed. To remove the message: cospool queue cancel "
+            + Shell.quoted(message))
       }
       return try APIRequest(
         .put, ["messages", message, "content"],

@@ -249,7 +249,8 @@ struct ApproveCommand: AnsweringCommand {
     guard confirm(ActivityText.question(of: first.request, in: first.session)) else {
       throw CommandFailure(
         code: "notAllowed",
-        message: "Not approved; the request is still open. To refuse it: cospool deny",
+        message: "Not approved; the request is still open. To refuse it: cospool deny "
+          + Shell.quoted(String(first.request.id.description.prefix(8))),
         exitCode: ExitStatus.failed)
     }
     return first.request.id.description
