@@ -114,9 +114,9 @@ struct CommandRunner: Sendable {
   private func readied(
     _ command: any DaemonCommand, _ connection: DaemonConnection
   ) async throws -> any DaemonCommand {
-    if var send = command as? SendCommand {
-      try send.lookUp(in: try await names(connection), environment)
-      return send
+    if var making = command as? any SessionMaking {
+      try making.lookUp(in: try await names(connection), environment)
+      return making
     }
     if var naming = command as? any SessionNaming {
       try naming.lookUp(in: try await names(connection))
