@@ -280,6 +280,8 @@ package struct ReceiptAnswer: APIValue {
   /// For an edit, an undo or a redo: the authority did not confirm that it was in time; absent if
   /// it did. For a deleted session: an agent of another device works until this one is connected.
   package var unconfirmed: Bool?
+  /// For moved messages: why they are not where the request names.
+  package var note: String?
 
   package init(_ notice: CommandOutcome.Notice, change: Int64? = nil) {
     self.change = change

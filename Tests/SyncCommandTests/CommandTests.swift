@@ -86,6 +86,25 @@ import Testing
     }
   }
 
+  // I-40
+  @Test func aMoveSaysWhereItLanded() async throws {
+    try await CommandFixture.run { fixture in
+      _ = await fixture.cospool("send", "-s", "review", "--id", Self.first, "one")
+      _ = await fixture.cospool("send", "-s", "review", "two")
+      _ = await fixture.cospool("send", "-s", "review", "--urgent", "--id", Self.second, "three")
+      let end =
+        ", the nearest possible one: a message that an agent had comes first, then urgent ones, then normal ones"
+      let stays = await fixture.cospool("queue", "move", "11111", "--to", "1")
+      #expect(
+        stays.output == "unchanged: it is there already. It is at position 2" + end, "\(stays)")
+      let moved = await fixture.cospool("queue", "move", "11112", "--to", "3")
+      #expect(moved.output.hasSuffix("It is at position 1" + end), "\(moved)")
+      #expect(
+        await fixture.cospool("queue", "move", "11111", "--to", "3").output
+          == #"moved "one" in review, position 3"#)
+    }
+  }
+
   @Test func dataFlagReachesItsDaemonFromEitherPlace() async throws {
     try await CommandFixture.run { fixture in
       for arguments in [

@@ -205,10 +205,9 @@ struct QueueCommands: ParsableCommand {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      try ReceiptText.text(
-        of: answer, done: "moved",
-        unchanged:
-          "unchanged: it is there already; no normal message comes before an urgent one")
+      let note = try answer.decoded(ReceiptAnswer.self).note.map { ". \($0)" } ?? ""
+      return try ReceiptText.text(
+        of: answer, done: "moved", unchanged: "unchanged: it is there already") + note
     }
   }
 
