@@ -101,7 +101,7 @@ extension APIHandlers {
     }
     guard let turn = await client.execution.turnAtWork(in: session),
       message ?? turn.message == turn.message
-    else { return StopAnswer(stopped: false, note: undecided(in: session)) }
+    else { return StopAnswer(stopped: false, note: client.workspace().undecided(in: session)) }
     switch try await client.execution.stop(turn) {
     case .stopping(let device, let since):
       await noteStop(of: turn.message, in: session)
@@ -110,19 +110,8 @@ extension APIHandlers {
         awaySince: since)
     case .unreachable: throw APIProblem.serverNeeded("Only the server can stop its agent")
     case .takenOver, .connected, .notAtWork:
-      return StopAnswer(stopped: false, note: undecided(in: session))
+      return StopAnswer(stopped: false, note: client.workspace().undecided(in: session))
     }
-  }
-
-  /// What a user decides about instead, where no agent runs: its first message, which did not
-  /// succeed.
-  private func undecided(in session: SessionID) -> String? {
-    guard let first = (try? client.workspace().messageQueue(session))?.messages.first,
-      first.status.standsInFront, first.status != .running
-    else { return nil }
-    let id = Shell.quoted(String(first.id.description.prefix(8)))
-    return "Message \(id) waits until you decide: cospool queue retry \(id), or cospool queue skip "
-      + "\(id)" + (first.lastError.map { ". What happened: \($0)" } ?? "")
   }
 
   /// Gives up the turn of an absent device, and makes another device the host.

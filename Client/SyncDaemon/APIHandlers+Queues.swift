@@ -220,7 +220,7 @@ extension APIHandlers {
       if let agent = context.agent { try check(ids, movingTo: target, of: agent) }
       var answer = ReceiptAnswer(try await client.perform(.move(ids, to: target)))
       answer.messages = changed(ids)
-      answer.note = try notePlace(of: ids, movedTo: target)
+      answer.note = try client.workspace().place(of: ids, movedTo: target)
       return CanonicalJSON.response(answer)
     }
   }
@@ -269,31 +269,6 @@ extension APIHandlers {
     }
     let workspace = client.workspace()
     return try prefixes.map { try workspace.messageID(fromPrefix: $0) }
-  }
-
-  /// Where moved messages are, if that is not where their user wants them; nil if it is.
-  private func notePlace(of ids: [MessageID], movedTo target: MoveTarget) throws -> String? {
-    let workspace = client.workspace()
-    guard let first = ids.first, let last = ids.last else { return nil }
-    let queue = try workspace.messageQueue(workspace.message(first).session).messages.map(\.id)
-    let places = try [first, last].map { id in try place(of: id, in: queue) }
-    let isThere: Bool
-    switch target {
-    case .position(let position): isThere = places[0] == min(position - 1, queue.count - ids.count)
-    case .before(let id): isThere = try places[1] + 1 == place(of: id, in: queue)
-    case .after(let id): isThere = try places[0] - 1 == place(of: id, in: queue)
-    }
-    guard !isThere else { return nil }
-    return
-      "It is at position \(places[0] + 1), the nearest possible one: a message that an agent had "
-      + "comes first, then urgent ones, then normal ones"
-  }
-
-  private func place(of id: MessageID, in queue: [MessageID]) throws -> Int {
-    guard let place = queue.firstIndex(of: id) else {
-      throw QueueError.messageNotFound(id: id.description)
-    }
-    return place
   }
 
   private func target(of body: MoveRequest) throws -> MoveTarget {

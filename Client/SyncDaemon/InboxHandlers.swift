@@ -4,7 +4,8 @@ import LocalAPI
 import QueueModel
 import SyncClient
 
-/// The list of what needs its user: the page shows the same list in the same order (inbox.js).
+/// The list of what needs its user: the page shows the same list in the same order (inbox.js), without the prompts
+/// that wait in vain for others.
 struct InboxHandlers: RouteHandlers {
   var api: APIHandlers
 

@@ -88,9 +88,9 @@ extension TaskMachine {
     else { return }
     let subject = RequestID(high: answer.request.high, low: ~answer.request.low)
     let isApproval = answer.verdict == .allowed || answer.verdict == .denied
-    let asked = task.state.request(answer.request).map { ": \($0.note)" } ?? ""
+    let asked = task.state.request(answer.request).map { " (\($0.note))" } ?? ""
     let words =
-      "Your \(answer.verdict.noun) was not used, because \(reason)\(asked)\n"
+      "Your \(answer.verdict.noun)\(asked) was not used, because \(reason).\n"
       + "To see what the agent does: \(task.state.showCommand)"
       + (answer.text.isEmpty ? "" : "\nYou wrote: \(answer.text)")
     note(

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Basics
 import LocalAPI
 
 /// `cospool inbox`
@@ -12,10 +13,10 @@ struct InboxCommand: WatchableCommand {
         cospool inbox --watch
         cospool inbox --json | jq -r '.lines[] | select(.reason == "asks").command'
 
-      The page shows the same list: one line for each session. First come requests, failures,
-      unknown outcomes, merged texts and prompts that wait in vain for others, oldest first; then
-      the threads of the thread queue, in its order, which cospool thread move changes. Below it
-      are your edits, cancels and answers that came too late, until you dismiss them.
+      One line for each session. First come requests, failures, unknown outcomes and merged texts,
+      as on the page, and prompts that wait in vain for others, oldest first; then the threads of
+      the thread queue, in its order, which cospool thread move changes. Below them are your edits,
+      cancels and answers that came too late, until you dismiss them.
       """)
   @OptionGroup var watch: WatchOption
   @OptionGroup var options: GlobalOptions
@@ -37,7 +38,7 @@ enum InboxText {
     let lines = inbox.lines.isEmpty ? "nothing needs you" : table(of: inbox.lines, style: style)
     let notices = (inbox.notices ?? []).map { notice in
       style.coloured(TextStyle.line("\(notice.title), in \(notice.session)"), .yellow)
-        + "\n\(TextStyle.block(notice.body))\nto dismiss it: cospool notifications dismiss \(notice.id)"
+        + "\n\(TextStyle.block(notice.body))\nto dismiss it: cospool notifications dismiss \(Shell.quoted(notice.id))"
     }
     return ([lines] + (inbox.threadQueue ? [] : [style.coloured(off, .dim)]) + notices)
       .joined(separator: "\n")

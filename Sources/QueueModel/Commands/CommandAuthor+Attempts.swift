@@ -47,9 +47,7 @@ extension CommandAuthor {
   mutating func startNow(_ id: MessageID) throws(QueueError) -> CommandOutcome.Notice {
     let limit = try setTime(nil, .notBefore, of: id)
     let later = try setTime(nil, .later, of: id)
-    // Needs that are met hold nothing back.
-    let isInNeed = workspace.shownMessage(id).map { !UnmetNeed.all(of: $0, in: workspace).isEmpty }
-    let needs = isInNeed == true ? try MessageNeeds.set([], of: id, by: &self) : .unchanged
+    let needs = try MessageNeeds.release(id, by: &self)
     return [limit, later, needs].contains(.done) ? .done : .unchanged
   }
 
