@@ -1,5 +1,6 @@
 import Basics
 import QueueModel
+import SyncClient
 
 /// What answers say about messages beside their receipts.
 extension Workspace {
@@ -31,5 +32,15 @@ extension Workspace {
     return
       "Message \(quoted) waits until you decide: cospool queue retry \(quoted), or cospool queue skip "
       + quoted + (first.lastError.map { ". What happened: \($0)" } ?? "")
+  }
+}
+
+extension QueueClient {
+  /// Why the server accepts nothing that is sent here; nil if it does, as far as this device knows.
+  var refusal: String? {
+    let sync = syncStatus()
+    guard sync.state == .refused || sync.refusalCode == "notAllowed", let reason = sync.lastError
+    else { return nil }
+    return "Saved on this device only: the server is rejecting its changes (\(reason))."
   }
 }
