@@ -26,6 +26,12 @@ extension ClientCore {
     inbox.questionAsked(request, id: id, over: connection)
   }
 
+  /// A part of this device's output was read for another device. Without the connection that asked
+  /// for it, it is dropped: the server has answered that the device is away.
+  package func outputRead(_ reply: OutputReply, for connection: TransportID) -> [Action] {
+    self.connection.current == connection ? [.send(connection, .output(reply))] : []
+  }
+
   /// Takes late texts from the connection and, once this device has everything that its server has,
   /// the messages that were merged before it was paired.
   mutating func gatherNews(at context: EventContext) {

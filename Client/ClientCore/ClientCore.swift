@@ -44,6 +44,8 @@ package struct ClientCore: Sendable {
     /// A change, an answer or an agent waits for a connection that has been missing for a while,
     /// since this time on the device's clock.
     case connectionMissed(since: Int64)
+    /// Another device wants a part of the output that agents here wrote; `outputRead` answers.
+    case outputWanted(TransportID, OutputQuestion)
   }
 
   var connection: ConnectionMachine

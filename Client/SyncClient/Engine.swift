@@ -242,6 +242,8 @@ actor Engine {
       postEvent(.notificationRetracted(NotificationView.id(of: name), ending.retraction))
     case .connectionMissed(let since):
       postEvent(.waitingForConnection(since: since))
+    case .outputWanted(let id, let question):
+      state.agents?.outputs?.yield(OutputWish(connection: id, question: question))
     }
   }
 
@@ -322,6 +324,7 @@ extension Engine {
     state.runner?.finish()
     state.runner = nil
     state.agents?.orders.finish()
+    state.agents?.outputs?.finish()
     for question in state.questions.values { question.resume(returning: .unavailable) }
     state.questions = [:]
     state.waiters.finish()
@@ -446,7 +449,7 @@ extension ClientCore.Action {
     switch self {
     case .send, .ping, .close, .agent: true
     case .connect, .changed, .report, .answered, .decided, .answerEnded, .replied, .notified,
-      .notificationEnded, .connectionMissed:
+      .notificationEnded, .connectionMissed, .outputWanted:
       false
     }
   }

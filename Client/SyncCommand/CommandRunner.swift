@@ -98,6 +98,10 @@ struct CommandRunner: Sendable {
         try await watcher.run { try command.text(of: $0, style: $1) }
         return Outcome()
       }
+      if var output = command as? OutputCommand, output.follows {
+        try await output.follow(over: connection, environment.watching)
+        return Outcome()
+      }
       if let turning = command as? any TurningCommand, !turning.isHarmless {
         return try outcome(
           of: command,

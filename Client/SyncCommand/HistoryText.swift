@@ -94,7 +94,7 @@ enum HistoryText {
     guard let device = answer.outputDevice else { return "" }
     let id =
       answer.message.map {
-        ": cospool log \(Shell.quoted(String($0.id.description.prefix(8)))) there"
+        ": cospool output \(Shell.quoted(String($0.id.description.prefix(8))))"
       } ?? ""
     return "\n\n" + style.coloured("its output is on \(TextStyle.line(device))\(id)", .dim)
   }

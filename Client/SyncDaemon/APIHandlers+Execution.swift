@@ -55,18 +55,6 @@ extension APIHandlers {
       return try await perform(
         .hold(id, until: nil), changing: [id], isOfPerson: try !isOfEditor(request))
     }
-    api.get("messages/:message/output") { request, context in
-      let id = try message(context)
-      let attempt = request.uri.queryParameters.get("attempt").flatMap { Int($0) }
-      guard let record = output.record(of: id, attempt: attempt) else {
-        throw APIProblem(
-          .notFound, code: "noOutput",
-          message: "This device has no output of message \(id). It is on the device that ran the "
-            + "message.",
-          exitCode: ExitStatus.failed)
-      }
-      return CanonicalJSON.response(record)
-    }
   }
 
   /// How long a message waits for its editor, which renews that time.

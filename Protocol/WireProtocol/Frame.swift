@@ -36,6 +36,10 @@ package enum Frame: Hashable, Sendable {
   case notification(InboxNotification)
   /// Client: everything in its inbox up to this position is stored on the device.
   case notified(UInt64)
+  /// Server: another device wants a part of this device's output.
+  case outputWanted(OutputQuestion)
+  /// Client: that part.
+  case output(OutputReply)
   /// A frame type that this version does not know and that the sender marked optional.
   case unknownOptional(type: UInt8)
 }

@@ -37,6 +37,9 @@ extension ByteReader {
     case .answered: .answered(try answeredNotice())
     case .notification: .notification(try notification())
     case .notified: .notified(try self.number())
+    case .outputWanted:
+      .outputWanted(OutputQuestion(id: try self.number(), part: try outputPart()))
+    case .output: .output(OutputReply(id: try self.number(), piece: try outputPiece()))
     }
   }
 

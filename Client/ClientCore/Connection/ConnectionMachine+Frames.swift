@@ -49,7 +49,9 @@ extension ConnectionMachine {
         // changes.
         let ended = live.isOffering ? [] : try endTypingApart(at: context, store: store)
         return .done(ended + (try dataReceived(frame, live, at: context, store: store)))
-      case .pair, .paired, .hello, .request, .notified:
+      case .outputWanted(let question):
+        return .done([.outputWanted(id, question)])
+      case .pair, .paired, .hello, .request, .notified, .output:
         return .done(
           fail(ConnectionProblem(message: "the server sent a frame out of turn"), at: context))
       }
