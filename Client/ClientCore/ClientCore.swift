@@ -41,8 +41,7 @@ package struct ClientCore: Sendable {
     case notified(DeviceNotification)
     /// The notification must no longer be shown.
     case notificationEnded(OperationID, NotificationEnding)
-    /// A change, an answer or an agent waits for a connection that has been missing for a while,
-    /// since this time on the device's clock.
+    /// Something waits for a connection, missing since this time on the device's clock.
     case connectionMissed(since: Int64)
     /// Another device wants a part of the output that agents here wrote; `outputRead` answers.
     case outputWanted(TransportID, OutputQuestion)

@@ -86,7 +86,11 @@ actor OtherOutputs {
 
   /// A reader is cancelled only if the daemon stops: then all are.
   private static func value(of task: Task<OutputOutcome, Never>) async -> OutputOutcome {
-    await withTaskCancellationHandler { await task.value } onCancel: { task.cancel() }
+    await withTaskCancellationHandler {
+      await task.value
+    } onCancel: {
+      task.cancel()
+    }
   }
 
   private func asked(

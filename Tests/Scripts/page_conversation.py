@@ -103,6 +103,7 @@ def check_conversation(browser, fixture, figures):
           and desk.api("GET", "queues?state=done&session=talk-there")["queues"], "it is done")
     go(page, "#/s/talk-there")
     shown(turn(page, "over there").locator(".said")).to_contain_text("written there")
+    browser.excused = True
     laptop.stop()
     try:
         until(lambda: not any(each["connected"] for each in desk.api("GET", "status")["sync"]["devices"] if each["name"] == "laptop"),

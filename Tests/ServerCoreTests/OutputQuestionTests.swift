@@ -116,7 +116,7 @@ import WireProtocol
     let question = try #require(pair.wanted().first)
     pair.pair.scene.drop(pair.pair.phoneConnection)
     #expect(pair.pair.scene.core.connections.outputs.count == 0)
-    pair.tell(question.id, "to nobody")
+    pair.tell(question.id, "too late")
     #expect(pair.pair.scene.closed[pair.pair.hostConnection] == nil)
   }
 
@@ -132,7 +132,7 @@ import WireProtocol
     #expect(try pair.answers().isEmpty)
   }
 
-  /// A peer that sends what nobody asked it for, twice, or for another's question.
+  /// A peer that sends what it was not asked for, twice, or for another's question.
   @Test func piecesThatNobodyAskedForAreDropped() throws {
     var pair = try Pair()
     for id in [0, 1, 2, .max] as [UInt64] { pair.tell(id, "unasked") }

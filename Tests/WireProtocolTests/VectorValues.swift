@@ -265,7 +265,7 @@ enum VectorValues {
   private static let store = StoreID(rawValue: 0x5702_E000_0000_0001)
   private static let head = LogPrefix(position: 1_235, chain: 0x0123_4567_89AB_CDEF)
 
-  static let frames: [(name: String, description: String, frame: Frame)] = [
+  static let commonFrames: [(name: String, description: String, frame: Frame)] = [
     (
       "pair", "A device redeems a code.",
       .pair(PairRequest(versions: 1...1, code: "BCDF-GHJK", device: device, deviceName: "laptop"))
@@ -414,51 +414,6 @@ enum VectorValues {
           position: 43, name: OperationID(replica: bob, seq: 2), category: .messageMerged,
           isMissed: false, session: inboxSession, message: MessageID(high: 9, low: 10),
           milliseconds: 1, title: "Message Merged", body: "Bump the version to 3.0"))
-    ),
-    (
-      "request/output", "A device wants the last 4 KiB that an agent wrote on another one.",
-      .request(
-        InboxRequest.output(
-          device, OutputPart(message: MessageID(high: 9, low: 10), bytesMax: 4_096)
-        ).request(id: 12))
-    ),
-    (
-      "response/output", "They are here; the agent may go on.",
-      .response(
-        InboxAnswer.output(
-          OutputPiece(attempt: 2, runs: true, start: 70_000, bytes: Array("it builds\n".utf8))
-        ).response(id: 12))
-    ),
-    (
-      "response/away", "The device that keeps them has no connection.",
-      .response(InboxAnswer.away(since: 1_767_225_600_123).response(id: 12))
-    ),
-    (
-      "outputWanted", "The server passes the question on.",
-      .outputWanted(
-        OutputQuestion(
-          id: 5, part: OutputPart(message: MessageID(high: 9, low: 10), bytesMax: 4_096)))
-    ),
-    (
-      "outputWanted/follow", "What follows byte 70,010 of the second attempt, within 20 seconds.",
-      .outputWanted(
-        OutputQuestion(
-          id: 300,
-          part: OutputPart(
-            message: MessageID(high: 9, low: 10), attempt: 2, start: 70_010,
-            waitMilliseconds: 20_000)))
-    ),
-    (
-      "output", "A piece of an attempt whose agent has ended.",
-      .output(
-        OutputReply(
-          id: 300,
-          piece: OutputPiece(attempt: 2, runs: false, start: 70_010, bytes: Array("✓".utf8))))
-    ),
-    (
-      "output/none", "The device keeps no output of the message.",
-      .output(
-        OutputReply(id: 301, piece: OutputPiece(attempt: nil, runs: false, start: 0, bytes: [])))
     ),
     ("notified", "Everything up to this point is stored.", .notified(42)),
     ("unknown", "A frame of a future version that may be skipped.", .unknownOptional(type: 100)),

@@ -73,7 +73,7 @@ struct OutputCommand: SessionNaming {
     return "cospool: its beginning is not kept"
   }
 
-  /// Shows the end and what follows, until the agent ends or nobody reads any more.
+  /// Shows the end and what follows, until the agent ends, or the reader.
   mutating func follow(
     over connection: DaemonConnection, _ surroundings: WatchSurroundings
   ) async throws {
