@@ -108,11 +108,10 @@ struct OutputFolderTests {
     writer.append(Array("begun".utf8))
     #expect(Self.text(await begun) == "begun")
     part.start = 5
-    let start = ContinuousClock.now
     async let ended = folder.awaitedPiece(part)
     writer.close()
     #expect(await ended.bytes.isEmpty)
-    #expect(await !ended.runs && .now - start < .seconds(10))
+    #expect(await !ended.runs)
     // A wait has an end.
     _ = folder.writer(of: Self.message(2), attempt: 1)
     part = OutputPart(message: Self.message(2), attempt: 1, start: 0, waitMilliseconds: 150)
