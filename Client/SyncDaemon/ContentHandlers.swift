@@ -12,9 +12,13 @@ struct ContentHandlers: RouteHandlers {
       let id = try message(context)
       let body = try await decoded(EditRequest.self, from: request)
       let base = try await base(of: id, given: body.base, or: request.header("if-match"))
+      // Who names no base may not have seen what another device saved.
+      let before = client.workspace()
+      let replaced =
+        base == nil ? before.textSavedElsewhere(of: id, than: client.deviceID) : nil
       let (receipt, isConfirmed) = try await client.queues.edit(
         id, content: body.content, base: base)
-      return response(receipt, isConfirmed, of: id)
+      return response(receipt, isConfirmed, of: id, replaced)
     }
     api.post("messages/:message/resolve") { request, context in
       let id = try message(context)
@@ -29,9 +33,11 @@ struct ContentHandlers: RouteHandlers {
   }
 
   private func response(
-    _ receipt: CommandReceipt, _ isConfirmed: Bool, of id: MessageID
+    _ receipt: CommandReceipt, _ isConfirmed: Bool, of id: MessageID,
+    _ replaced: MessageVersion? = nil
   ) -> Response {
     var answer = ReceiptAnswer(receipt)
+    answer.replaced = receipt.operations == nil ? nil : replaced.map(EditionAnswer.init)
     answer.unconfirmed = isConfirmed ? nil : true
     answer.messages = changed([id])
     return CanonicalJSON.response(answer)

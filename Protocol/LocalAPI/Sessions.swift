@@ -258,7 +258,8 @@ package struct ReceiptAnswer: APIValue {
   package var position: Int?
   /// How many items were affected, or wait in the queue now.
   package var count: Int?
-  /// What was undone, redone or not changed, in words.
+  /// What was undone, redone or not changed, in words; for a start that changed nothing, what the
+  /// message waits for.
   package var what: String?
   /// For an undo or a redo: sessions that it paused, so that nothing starts.
   package var paused: [SessionID]?
@@ -274,6 +275,8 @@ package struct ReceiptAnswer: APIValue {
   /// For an edit, an undo or a redo: the authority did not confirm that it was in time; absent if
   /// it did. For a deleted session: an agent of another device works until this one is connected.
   package var unconfirmed: Bool?
+  /// For an edit without a base: the text that it replaced, if another device had saved it.
+  package var replaced: EditionAnswer?
 
   package init(_ notice: CommandOutcome.Notice, change: Int64? = nil) {
     self.change = change
