@@ -40,7 +40,9 @@ import Testing
       let started = await fixture.cospool("queue", "start", id)
       #expect(started.output == "due now: \"Deploy it\" in s", "\(started)")
       #expect(try await message("Deploy it", of: fixture).answer.needs == nil)
-      #expect(await fixture.cospool("queue", "start", id).output == "it waits for nothing")
+      #expect(
+        await fixture.cospool("queue", "start", id).output
+          == "it waits for no time and for no other message")
 
       let again = await fixture.cospool("queue", "after", id, build)
       #expect(again.output == "starts after them: \"Deploy it\" in s", "\(again)")

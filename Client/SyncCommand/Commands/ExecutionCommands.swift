@@ -211,7 +211,10 @@ extension QueueCommands {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      try ReceiptText.text(of: answer, done: "due now:", unchanged: "it waits for nothing")
+      let why = try answer.decoded(ReceiptAnswer.self).what
+      return try ReceiptText.text(
+        of: answer, done: "due now:",
+        unchanged: TextStyle.line(why ?? "it waits for no time and for no other message"))
     }
   }
 
