@@ -2,6 +2,11 @@ package import QueueModel
 package import WireProtocol
 
 extension ClientCore {
+  /// Packs the sessions that were used; this has no visible effect.
+  package mutating func pack() {
+    connection.replica.pack()
+  }
+
   /// Records an act of a user at this device that is not a command of the queues, such as a
   /// setting, with the former value. Undo names it together with the command that reverses it.
   package mutating func actNoted(

@@ -154,6 +154,7 @@ extension ClientCore {
     at context: EventContext,
     store: some ReplicaStore
   ) throws(Replica.Fault) -> (outcome: CommandOutcome, actions: [Action]) {
+    try requireAccess(at: context)
     let before = replica.workspace
     let done = try connection.perform(
       command, recordsUndo: recordsUndo, isApart: isApart, waitsForDisk: waitsForDisk, at: context,
@@ -234,10 +235,6 @@ extension ClientCore {
     }
   }
 
-  /// Packs the sessions that were used; this has no visible effect.
-  package mutating func pack() {
-    connection.replica.pack()
-  }
 }
 
 // MARK: - Execution
@@ -406,7 +403,9 @@ extension ClientCore {
   package mutating func taskHeard(
     _ news: TaskEvent, in session: SessionID, at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
-    tasks.heard(
+    // What agents do here would never reach a device that could use it.
+    if case .given(.viewer, _)? = access { return [] }
+    return tasks.heard(
       news, in: session, with: execution, over: &connection, at: context, store: store)
   }
 
@@ -431,7 +430,9 @@ extension ClientCore {
   package mutating func answerGiven(
     _ answer: AnswerRequest, at context: EventContext, store: some ReplicaStore
   ) throws(Replica.Fault) -> (ending: AnswerEnding?, actions: [Action]) {
-    try tasks.answerGiven(answer, with: execution, over: &connection, at: context, store: store)
+    try requireAccess(at: context)
+    return try tasks.answerGiven(
+      answer, with: execution, over: &connection, at: context, store: store)
   }
 }
 

@@ -116,10 +116,27 @@ enum StatusText {
     }
   }
 
+  /// What a device may do, and until when; nil if that is everything, without an end.
+  static func access(_ role: String?, until end: Timestamp?, style: TextStyle) -> String? {
+    guard let role else { return nil }
+    let words =
+      switch DeviceRole(name: role) {
+      case .viewer: "viewer: it can read but not change anything"
+      case .author: "author: it can queue and answer, but runs no agents"
+      case .host, nil: role
+      }
+    return words
+      + (end.map { ", until \(style.localTime(ISOTime.text(milliseconds: $0.milliseconds)))" } ?? "")
+  }
+
   private static func server(of status: StatusAnswer, style: TextStyle) -> [FieldText.Field] {
     var fields: [FieldText.Field] = []
     if let server = status.sync.server {
       fields.append(.init("server", server + (isReadable(server) ? ", not encrypted" : "")))
+    }
+    let sync = status.sync
+    if let words = access(sync.role, until: sync.accessEndsAt, style: style) {
+      fields.append(.init("access", words))
     }
     if let ends = status.certificateEndsAt {
       let days = style.days(until: ends.milliseconds)

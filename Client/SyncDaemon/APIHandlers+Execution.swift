@@ -102,7 +102,7 @@ extension APIHandlers {
     guard let turn = await client.execution.turnAtWork(in: session),
       message ?? turn.message == turn.message
     else { return StopAnswer(stopped: false) }
-    switch await client.execution.stop(turn) {
+    switch try await client.execution.stop(turn) {
     case .stopping(let device, let since):
       await noteStop(of: turn.message, in: session)
       return StopAnswer(
@@ -127,7 +127,7 @@ extension APIHandlers {
     guard let turn = await client.execution.turnAtWork(in: session),
       message ?? turn.message == turn.message
     else { throw APIProblem.noTurn(in: session) }
-    switch await client.execution.takeOver(turn) {
+    switch try await client.execution.takeOver(turn) {
     case .takenOver:
       var answer = try await setHost(of: session, to: device)
       answer.warning = nil

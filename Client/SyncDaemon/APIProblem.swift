@@ -150,6 +150,7 @@ struct APIProblem: Error, Equatable {
     case .diskUnconfirmed: .internalServerError
     case .notPaired, .alreadyPaired, .otherWorkspace, .syncDisabled: .conflict
     case .authentication, .refused, .unreachable: .badGateway
+    case .notAllowed: .forbidden
     case .pushTargetRefused: .unprocessableContent
     case .invalidServerURL, .notEncrypted: .unprocessableContent
     case .history: .conflict

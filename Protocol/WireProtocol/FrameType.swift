@@ -16,6 +16,7 @@ enum FrameType: UInt8, CaseIterable {
   case answered = 14
   case notification = 15
   case notified = 16
+  case access = 17
 
   /// Set in the first byte of frames that a reader may skip if it does not know their number.
   static let optional: UInt8 = 0x80

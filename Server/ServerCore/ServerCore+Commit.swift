@@ -47,7 +47,7 @@ extension ServerCore {
     case .snapshot(let part):
       offered(part, by: connection, session, at: now)
     case .pair, .paired, .hello, .welcome, .refused, .response, .presence, .goAway, .notification,
-      .answered:
+      .answered, .access:
       fault(id, .unexpected, "a client does not send this frame after hello")
     }
   }

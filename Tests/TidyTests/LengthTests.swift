@@ -25,7 +25,7 @@ import Testing
   /// The most lines of the rooms that grew fastest, and of all rooms. An issue may raise each once,
   /// by what it needs; the aims are 10,200 and 6,700.
   static let roomLinesMax = [
-    "Client/SyncCommand": 13_580, "Server/SyncServer": 8_215, "all": 119_220,
+    "Client/SyncCommand": 13_765, "Server/SyncServer": 8_215, "all": 119_800,
   ]
 
   @Test func roomsKeepTheirBudgets() throws {

@@ -416,6 +416,14 @@ enum VectorValues {
           milliseconds: 1, title: "Message Merged", body: "Bump the version to 3.0"))
     ),
     ("notified", "Everything up to this point is stored.", .notified(42)),
+    (
+      "access", "A viewer until the end of 2025.",
+      .access(AccessNotice(role: .viewer, expiresAt: 1_767_225_599_999))
+    ),
+    (
+      "access/without end", "An author whose access does not end.",
+      .access(AccessNotice(role: .author, expiresAt: nil))
+    ),
     ("unknown", "A frame of a future version that may be skipped.", .unknownOptional(type: 100)),
   ]
 

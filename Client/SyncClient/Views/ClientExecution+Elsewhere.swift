@@ -61,14 +61,20 @@ extension ClientExecution {
   }
 
   /// Stops an attempt on the device where it is at work. The server decides, once for all requests.
-  public func stop(_ turn: TurnElsewhere) async -> TurnIntervention {
-    await intervene(.stop(AttemptName(message: turn.message, number: turn.attempt)))
+  ///
+  /// - Throws: `.notAllowed` if the server lets this device change nothing.
+  public func stop(_ turn: TurnElsewhere) async throws(ClientError) -> TurnIntervention {
+    try client.requireAccess()
+    return await intervene(.stop(AttemptName(message: turn.message, number: turn.attempt)))
   }
 
   /// Gives up an attempt whose device is away, so that its session continues without it: its
   /// outcome is unknown, and a user decides. That device stops its agent when it is back.
-  public func takeOver(_ turn: TurnElsewhere) async -> TurnIntervention {
-    await intervene(.takeOver(AttemptName(message: turn.message, number: turn.attempt)))
+  ///
+  /// - Throws: `.notAllowed` if the server lets this device change nothing.
+  public func takeOver(_ turn: TurnElsewhere) async throws(ClientError) -> TurnIntervention {
+    try client.requireAccess()
+    return await intervene(.takeOver(AttemptName(message: turn.message, number: turn.attempt)))
   }
 
   private func intervene(_ request: AuthorityRequest) async -> TurnIntervention {
