@@ -2,6 +2,11 @@ package import QueueModel
 package import WireProtocol
 
 extension ClientCore {
+  /// Packs the sessions that were used; this has no visible effect.
+  package mutating func pack() {
+    connection.replica.pack()
+  }
+
   /// Records an act of a user at this device that is not a command of the queues, such as a
   /// setting, with the former value. Undo names it together with the command that reverses it.
   package mutating func actNoted(
@@ -24,6 +29,21 @@ extension ClientCore {
   /// - Returns: nil if it cannot be asked now.
   package mutating func inboxQuestionAsked(_ request: InboxRequest, id: UInt64) -> [Action]? {
     inbox.questionAsked(request, id: id, over: connection)
+  }
+
+  /// No caller waits for the result of an answer any more: its user is notified if the answer does
+  /// not count.
+  package mutating func answerEndedUnheard(
+    _ answer: AnswerRequest, _ ending: AnswerEnding, at context: EventContext
+  ) -> [Action] {
+    tasks.noteUnused(answer, ending, connection, at: context)
+    return []
+  }
+
+  /// A part of this device's output was read for another device. Without the connection that asked
+  /// for it, it is dropped: the server has answered that the device is away.
+  package func outputRead(_ reply: OutputReply, for connection: TransportID) -> [Action] {
+    self.connection.current == connection ? [.send(connection, .output(reply))] : []
   }
 
   /// Takes late texts from the connection and, once this device has everything that its server has,

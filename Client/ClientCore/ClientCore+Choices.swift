@@ -16,6 +16,7 @@ extension ClientCore {
     _ session: SessionID, _ host: DeviceID?, waitsForDisk: Bool = true, at context: EventContext,
     store: some ReplicaStore
   ) throws(Replica.Fault) -> (outcome: CommandOutcome, actions: [Action]) {
+    try requireAccess(at: context)
     let choice = SessionChoice.consent(session, isGiven: host == replica.record.device)
     let (outcome, actions) = try connection.perform(
       .setHost(session, host), choice: choice, waitsForDisk: waitsForDisk, at: context,

@@ -41,9 +41,10 @@ package struct ClientCore: Sendable {
     case notified(DeviceNotification)
     /// The notification must no longer be shown.
     case notificationEnded(OperationID, NotificationEnding)
-    /// A change, an answer or an agent waits for a connection that has been missing for a while,
-    /// since this time on the device's clock.
+    /// Something waits for a connection, missing since this time on the device's clock.
     case connectionMissed(since: Int64)
+    /// Another device wants a part of the output that agents here wrote; `outputRead` answers.
+    case outputWanted(TransportID, OutputQuestion)
   }
 
   var connection: ConnectionMachine
@@ -154,6 +155,7 @@ extension ClientCore {
     at context: EventContext,
     store: some ReplicaStore
   ) throws(Replica.Fault) -> (outcome: CommandOutcome, actions: [Action]) {
+    try requireAccess(at: context)
     let before = replica.workspace
     let done = try connection.perform(
       command, recordsUndo: recordsUndo, isApart: isApart, waitsForDisk: waitsForDisk, at: context,
@@ -232,11 +234,6 @@ extension ClientCore {
     } catch {
       return connection.failed(error, at: context)
     }
-  }
-
-  /// Packs the sessions that were used; this has no visible effect.
-  package mutating func pack() {
-    connection.replica.pack()
   }
 }
 
@@ -347,10 +344,11 @@ extension ClientCore {
   /// `answered`.
   ///
   /// - Returns: nil if it cannot be asked now.
+  /// - Throws: the store's fault if a stop cannot be stored; nothing is asked then.
   package mutating func questionAsked(
     _ request: AuthorityRequest, id: UInt64, at context: EventContext, store: some ReplicaStore
-  ) -> [Action]? {
-    connection.questionAsked(request, id: id, at: context, store: store)
+  ) throws(Replica.Fault) -> [Action]? {
+    try connection.questionAsked(request, id: id, at: context, store: store)
   }
 
   /// The consequences for the agents of an event that led to `actions`. Call it after every event.
@@ -406,7 +404,8 @@ extension ClientCore {
   package mutating func taskHeard(
     _ news: TaskEvent, in session: SessionID, at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
-    tasks.heard(
+    if case .given(.viewer, _)? = access { return [] }  // No device would ever get it.
+    return tasks.heard(
       news, in: session, with: execution, over: &connection, at: context, store: store)
   }
 
@@ -431,7 +430,9 @@ extension ClientCore {
   package mutating func answerGiven(
     _ answer: AnswerRequest, at context: EventContext, store: some ReplicaStore
   ) throws(Replica.Fault) -> (ending: AnswerEnding?, actions: [Action]) {
-    try tasks.answerGiven(answer, with: execution, over: &connection, at: context, store: store)
+    try requireAccess(at: context)
+    return try tasks.answerGiven(
+      answer, with: execution, over: &connection, at: context, store: store)
   }
 }
 

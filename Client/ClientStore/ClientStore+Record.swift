@@ -14,6 +14,7 @@ enum RecordField: String {
   case logChain
   case isSyncEnabled
   case repairs
+  case access
 }
 
 extension ClientStore {
@@ -35,6 +36,7 @@ extension ClientStore {
     try note(.logChain, record.prefix.chain, prefix?.chain) { String($0) }
     try note(.isSyncEnabled, record.isSyncEnabled, before?.isSyncEnabled) { $0 ? "1" : "0" }
     try note(.repairs, record.repairs, before?.repairs) { String($0) }
+    try note(.access, record.access, before?.access) { $0?.text ?? "" }
     try write(record.outbox, before: before?.outbox ?? Outbox(), to: database)
   }
 
@@ -68,6 +70,7 @@ extension ClientStore {
     record.prefix = LogPrefix(position: position, chain: chain)
     record.isSyncEnabled = try database.setting(.isSyncEnabled) != "0"
     record.repairs = try database.setting(.repairs).flatMap { Int($0) } ?? 0
+    record.access = try database.setting(.access).flatMap(DeviceAccess.init(text:))
     record.outbox = Outbox(
       try Row.fetchAll(database, sql: "SELECT replica, first_seq, last_seq FROM outbox").map {
         let (first, last) = (try sequence($0[1]), try sequence($0[2]))

@@ -30,6 +30,7 @@ extension ClientError {
           underlying: PersistenceFault(error.message, isDiskFull: error.code == .full)))
     case .merge(let error): self = .storage(message: "\(error)", isFull: false)
     case .history(let error): self = .history(error)
+    case .access(let obstacle): self = .notAllowed(obstacle)
     case .outOfOrder:
       self = .storage(message: "operations name some that are not here", isFull: false)
     }

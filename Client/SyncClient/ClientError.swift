@@ -26,6 +26,8 @@ public enum ClientError: Error, Hashable, Sendable {
   case syncDisabled
   /// The server no longer knows the device.
   case authentication(message: String)
+  /// The server lets this device change nothing; nothing changed.
+  case notAllowed(AccessObstacle)
   /// The server refused, with its code.
   case refused(code: String, message: String)
   /// The server cannot be reached, or does not answer as a Cospool server.
@@ -61,6 +63,7 @@ public enum ClientError: Error, Hashable, Sendable {
     case .otherWorkspace: "otherWorkspace"
     case .syncDisabled: "syncDisabled"
     case .authentication: "authentication"
+    case .notAllowed: "notAllowed"
     case .refused(let code, _): code
     case .unreachable: "unreachable"
     case .invalidServerURL: "invalidServerURL"
@@ -91,7 +94,7 @@ public enum ClientError: Error, Hashable, Sendable {
     case .locked, .timeout: ExitStatus.tryLater
     case .corruptStore: ExitStatus.corrupt
     case .storage, .diskUnconfirmed: ExitStatus.disk
-    case .authentication: ExitStatus.authentication
+    case .authentication, .notAllowed: ExitStatus.authentication
     case .unreachable: ExitStatus.unreachable
     case .refused(let code, _): ClientError.exitCode(ofRefusal: code)
     }
@@ -148,6 +151,8 @@ extension ClientError: CustomStringConvertible {
     case .authentication(let message):
       "The server does not accept this device: \(message). Your data is kept; pair the "
         + "device again."
+    case .notAllowed(let obstacle):
+      obstacle.description
     case .refused(let code, let message):
       "The server refused the request (\(code)): \(message)."
     case .unreachable(let message):

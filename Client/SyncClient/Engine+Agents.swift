@@ -9,6 +9,8 @@ extension Engine {
     var orders: AsyncStream<TurnOrder>.Continuation
     /// Whether they follow the device's settings, including later changes.
     var areAsSet: Bool
+    /// The receiver of other devices' questions about the output.
+    var outputs: AsyncStream<OutputWish>.Continuation?
   }
 
   /// Registers the code that runs agents; nil if there is one already.

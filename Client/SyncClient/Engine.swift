@@ -233,6 +233,7 @@ actor Engine {
       let event = AnswerEvent(ending)
       if !state.waiters.tell(answer, .success(event)) {
         postEvent(.answer(TaskAnswer(answer), event))
+        settle(state.core.answerEndedUnheard(answer, ending, at: context()))
       }
     case .replied(let answer, let id):
       state.inquiries.removeValue(forKey: id)?.resume(returning: answer)
@@ -242,6 +243,8 @@ actor Engine {
       postEvent(.notificationRetracted(NotificationView.id(of: name), ending.retraction))
     case .connectionMissed(let since):
       postEvent(.waitingForConnection(since: since))
+    case .outputWanted(let id, let question):
+      state.agents?.outputs?.yield(OutputWish(connection: id, question: question))
     }
   }
 
@@ -322,6 +325,7 @@ extension Engine {
     state.runner?.finish()
     state.runner = nil
     state.agents?.orders.finish()
+    state.agents?.outputs?.finish()
     for question in state.questions.values { question.resume(returning: .unavailable) }
     state.questions = [:]
     state.waiters.finish()
@@ -369,11 +373,21 @@ extension Engine {
 
   /// Asks the authority, after all earlier changes; `.unavailable` if there is none now, or none
   /// that answers in time.
-  func ask(_ request: AuthorityRequest, within limit: Duration) async -> AuthorityAnswer {
+  ///
+  /// - Throws: if a stop cannot be stored.
+  func ask(
+    _ request: AuthorityRequest, within limit: Duration
+  ) async throws(ClientError) -> AuthorityAnswer {
     let id = DeviceClock.randomValue()
-    guard !state.isClosed,
-      let actions = state.core.questionAsked(request, id: id, at: context(), store: store)
-    else { return .unavailable }
+    let asked: [Action]?
+    do throws(Replica.Fault) {
+      asked =
+        state.isClosed
+        ? nil : try state.core.questionAsked(request, id: id, at: context(), store: store)
+    } catch {
+      throw ClientError(error)
+    }
+    guard let actions = asked else { return .unavailable }
     return await withCheckedContinuation { continuation in
       state.questions[id] = continuation
       settle(actions)
@@ -446,7 +460,7 @@ extension ClientCore.Action {
     switch self {
     case .send, .ping, .close, .agent: true
     case .connect, .changed, .report, .answered, .decided, .answerEnded, .replied, .notified,
-      .notificationEnded, .connectionMissed:
+      .notificationEnded, .connectionMissed, .outputWanted:
       false
     }
   }

@@ -80,6 +80,11 @@ public struct NotificationView: Hashable, Sendable, Identifiable {
   /// Whether it stays until a user answers or chooses.
   package var awaitsPerson: Bool { request != nil || message != nil }
 
+  /// Whether it is about a change by this device's user that did not take effect.
+  package var isOfOwnChange: Bool {
+    [.approvalRequest, .questionAsked, .messageMerged].contains(category) && !awaitsPerson
+  }
+
   static func id(of name: OperationID) -> String {
     String(name.replica.rawValue, radix: 16) + "-" + String(name.seq)
   }

@@ -10,11 +10,14 @@ struct Published: Sendable {
   var status: SyncStatus
   /// The latest reading of the server's clock.
   var clock: ServerClock?
+  /// What the server last said about this device's access.
+  var access: DeviceAccess?
 
   /// - Parameter now: milliseconds on the clock of the core's contexts.
   init(of core: ClientCore, now: Int64) {
     workspace = core.replica.workspace
     status = SyncStatus(of: core, now: now)
     clock = core.serverClock
+    access = core.access
   }
 }

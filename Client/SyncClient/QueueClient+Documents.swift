@@ -31,8 +31,9 @@ extension QueueClient {
     _ data: Data, isTrial: Bool = false
   ) async throws(ClientError) -> ImportCounts {
     let document = try QueueClient.document(data)
-    if isTrial { return workspace().counts(of: document) }
-    return try await bring(document)
+    var counts = isTrial ? workspace().counts(of: document) : try await bring(document)
+    counts.missingFiles = document.files.filter { !keeper.has($0.key) }.map(\.value).sorted()
+    return counts
   }
 
   /// Imports a checked document, in parts that are each durable and one undo.

@@ -97,7 +97,7 @@ extension QueueClient {
     (receipt, races, apart) = done
     var ended = races.races.mapValues { _ in StartRace.Ending.unconfirmed }
     if !isApart { ended = await queues.endings(of: races.races) }
-    try tell(ended, of: races, apart: apart, isApart: isApart, in: &receipt)
+    try await tell(ended, of: races, apart: apart, isApart: isApart, in: &receipt)
     return receipt
   }
 
@@ -114,7 +114,7 @@ extension QueueClient {
   private func tell(
     _ endings: [MessageID: StartRace.Ending], of races: UndoRaces, apart: Apartness?, isApart: Bool,
     in receipt: inout CommandReceipt
-  ) throws(ClientError) {
+  ) async throws(ClientError) {
     guard var done = receipt.notice.undoResult else { return }
     if case .started(let message, let text, let session)? = races.obstacle(by: endings) {
       throw .queue(.notUndoable(done.label, .late(message, text, session)))
@@ -126,7 +126,10 @@ extension QueueClient {
         if let obstacle = races.started(id) { done.left.append(obstacle) }
       case .unconfirmed:
         let isAlone = apart?.isAlone(id, in: races.before) == true
-        if !isAlone, isApart || apart != nil || queues.canStart(id) { done.unconfirmed.append(id) }
+        guard !isAlone else { continue }
+        var mayHaveStarted = isApart || apart != nil
+        if !mayHaveStarted { mayHaveStarted = await queues.canStart(id, in: races.before) }
+        if mayHaveStarted { done.unconfirmed.append(id) }
       }
     }
     switch receipt.notice {

@@ -148,8 +148,8 @@ public final class QueueClient: Sendable {
 
   /// Performs a command; its operations are on disk when the call returns.
   ///
-  /// - Throws: `.queue` if the queues refuse it or the disk fails (`persistenceFailed`), `.closed`;
-  ///   nothing changed then. `.diskUnconfirmed` if the disk failed between writing and confirming:
+  /// - Throws: `.queue` if the queues refuse it or the disk fails (`persistenceFailed`),
+  ///   `.notAllowed` if the server lets this device change nothing, `.closed`; nothing changed then. `.diskUnconfirmed` if the disk failed between writing and confirming:
   ///   the command was performed.
   @discardableResult
   public func perform(_ command: Command) async throws(ClientError) -> CommandReceipt {
@@ -195,6 +195,7 @@ public final class QueueClient: Sendable {
   ///
   /// - Throws: as `perform`, if the queues refuse it.
   public func check(_ command: Command) throws(ClientError) {
+    try requireAccess()
     var workspace = engine.latest.workspace
     // Nothing is stored, so its author does not matter.
     let context = CommandContext(
@@ -205,6 +206,13 @@ public final class QueueClient: Sendable {
     } catch {
       throw .queue(error)
     }
+  }
+
+  /// Checks whether this device may change anything now, as far as it knows.
+  ///
+  /// - Throws: `.notAllowed` if the server lets it change nothing.
+  public func requireAccess() throws(ClientError) {
+    if let obstacle = engine.latest.access?.obstacle(at: time) { throw .notAllowed(obstacle) }
   }
 
   /// With the thread queue off, nothing is added to it (S2-45).

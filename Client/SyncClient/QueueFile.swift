@@ -13,6 +13,9 @@ struct QueueFile: Codable {
   /// `run` if messages of the session with a merged text start. It is this program's addition; if
   /// it is absent or has any other value, they wait.
   var onMerge: String?
+  /// The reason of each open pause; this program's addition. A session that gets messages of the
+  /// file is paused like it.
+  var pauses: [String]?
 
   /// A message; `attachments`, `editions`, `later` and `needs` are this program's additions, which others
   /// ignore.
@@ -67,23 +70,21 @@ struct QueueFile: Codable {
   /// - Throws: `ClientError.invalidDocument` with the field or line.
   static func read(
     _ data: Data
-  ) throws(ClientError) -> (session: String?, messages: [Message], onMerge: MergePolicy?) {
+  ) throws(ClientError) -> QueueFile {
     do {
       if let first = data.first(where: { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }),
         first == UInt8(ascii: "[")
       {
         let messages = try JSONDecoder().decode([Message].self, from: data)
-        return (messages.first?.sessionId, messages, nil)
+        return QueueFile(
+          version: version, sessionId: messages.first?.sessionId ?? "", messages: messages)
       }
       let head = try JSONDecoder().decode(Head.self, from: data)
       guard head.version == version else {
         throw ClientError.invalidDocument(
           message: "version: \(head.version) is unknown; this version of Cospool reads \(version).")
       }
-      let file = try JSONDecoder().decode(QueueFile.self, from: data)
-      return (
-        file.sessionId, file.messages, file.onMerge.flatMap(MergePolicy.init(rawValue:))
-      )
+      return try JSONDecoder().decode(QueueFile.self, from: data)
     } catch let error as ClientError {
       throw error
     } catch let error as DecodingError {

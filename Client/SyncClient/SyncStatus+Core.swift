@@ -26,6 +26,10 @@ extension SyncStatus {
         awaySince: $0.isConnected || $0.lastSeenAt == 0 ? nil : $0.lastSeenAt)
     }
     repairs = record.repairs
+    if case .given(let role, let until)? = core.access {
+      self.role = role.name
+      accessEndsAt = until
+    }
   }
 
   private static func connection(

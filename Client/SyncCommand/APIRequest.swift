@@ -83,12 +83,7 @@ struct CommandFailure: Error, Equatable, Codable {
   /// For users, on stderr; it may contain names of devices and sessions.
   var text: String {
     let more =
-      switch code {
-      case "queueFull": "\nTo raise the limit: cospool config set maxQueueSize NUMBER"
-      case "alreadyStarted" where !message.contains(" is stopping."):
-        "\nTo stop it: cospool queue stop -s SESSION"
-      default: ""
-      }
+      code == "queueFull" ? "\nTo raise the limit: cospool config set maxQueueSize NUMBER" : ""
     return "cospool: \(TextStyle.block(message))\(more)"
   }
 

@@ -211,8 +211,11 @@ enum QueueText {
   /// The command that chooses a text, with the texts that can be chosen. A text that is too long is
   /// not kept, and nothing may be left of a merged text.
   private static func choices(of message: MessageAnswer, _ quoted: String) -> String {
-    let kept = (message.editions ?? []).firstIndex { $0.text != nil }.map { "--take \($0 + 1)" }
-    let merged = message.content.allSatisfy(\.isWhitespace) ? nil : "--take merged"
+    let seen = SeenVersions(of: message)
+    let kept = (message.editions ?? []).firstIndex { $0.text != nil }
+      .map { "--take " + seen.marked("\($0 + 1)") }
+    let merged =
+      message.content.allSatisfy(\.isWhitespace) ? nil : "--take " + seen.marked("merged")
     let takes = [kept, merged].compactMap(\.self)
     return takes.isEmpty
       ? "cospool queue edit \(quoted)"

@@ -98,6 +98,10 @@ struct CommandRunner: Sendable {
         try await watcher.run { try command.text(of: $0, style: $1) }
         return Outcome()
       }
+      if var output = command as? OutputCommand, output.follows {
+        try await output.follow(over: connection, environment.watching)
+        return Outcome()
+      }
       if let turning = command as? any TurningCommand, !turning.isHarmless {
         return try outcome(
           of: command,
@@ -114,9 +118,9 @@ struct CommandRunner: Sendable {
   private func readied(
     _ command: any DaemonCommand, _ connection: DaemonConnection
   ) async throws -> any DaemonCommand {
-    if var send = command as? SendCommand {
-      try send.lookUp(in: try await names(connection), environment)
-      return send
+    if var making = command as? any SessionMaking {
+      try making.lookUp(in: try await names(connection), environment)
+      return making
     }
     if var naming = command as? any SessionNaming {
       try naming.lookUp(in: try await names(connection))

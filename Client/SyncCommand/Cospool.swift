@@ -25,6 +25,7 @@ struct Cospool: ParsableCommand {
         cospool service install                        start the daemon at login
         cospool undo                                   undo your latest change
         cospool log                                    who changed what, and when
+        cospool output -f review                       what its agent writes, from anywhere
         cospool export queues.json                     everything as one document
         cospool web                                    everything in a browser
         cospool hooks install claude                   show what the agent does
@@ -43,7 +44,7 @@ struct Cospool: ParsableCommand {
         name: "Look",
         subcommands: [
           OverviewCommand.self, InboxCommand.self, StatusCommand.self, NotificationCommands.self,
-          LogCommand.self, WebCommands.self,
+          LogCommand.self, OutputCommand.self, WebCommands.self,
         ]),
       CommandGroup(
         name: "Queue",

@@ -94,7 +94,7 @@ enum HistoryText {
     guard let device = answer.outputDevice else { return "" }
     let id =
       answer.message.map {
-        ": cospool log \(Shell.quoted(String($0.id.description.prefix(8)))) there"
+        ": cospool output \(Shell.quoted(String($0.id.description.prefix(8))))"
       } ?? ""
     return "\n\n" + style.coloured("its output is on \(TextStyle.line(device))\(id)", .dim)
   }
@@ -107,5 +107,31 @@ enum HistoryText {
     ].joined(separator: ", ")
     let known = answer.known > 0 ? "; \(answer.known) known already" : ""
     return (answer.dryRun ? "would import " : "imported ") + brought + known
+  }
+
+  /// What needs its user after an import: messages that an agent had before, and files.
+  static func importWarning(_ answer: Answer) -> String? {
+    guard let imported = try? answer.decoded(ImportedAnswer.self) else { return nil }
+    var lines: [String] = []
+    if let started = imported.started, let held = imported.held {
+      let were = ReceiptText.counted(started, "message") + (started == 1 ? " was" : " were")
+      let sessions = held.map { "cospool queue resume \(Shell.quotedOption("-s", $0.rawValue))" }
+      lines.append(
+        "\(were) started before, so nothing starts there. To go on after you looked: "
+          + sessions.joined(separator: "; ") + ".")
+    }
+    lines += missing(imported.missingFiles ?? [], ", nor on this device")
+    return lines.isEmpty ? nil : lines.map { "cospool: " + $0 }.joined(separator: "\n")
+  }
+
+  /// Files that a document lacks, in one sentence; empty if there are none.
+  static func missing(_ files: [String], _ place: String = "") -> [String] {
+    guard !files.isEmpty else { return [] }
+    let are = ReceiptText.counted(files.count, "file") + (files.count == 1 ? " is" : " are")
+    let named = files.prefix(5).map(TextStyle.line).joined(separator: ", ")
+    let more = files.count > 5 ? " and \(files.count - 5) more" : ""
+    return [
+      "\(are) not in the document\(place): \(named)\(more). To carry them over: cospool queue export."
+    ]
   }
 }

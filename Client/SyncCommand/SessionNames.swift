@@ -22,6 +22,8 @@ struct SessionOption: ParsableArguments {
 
   /// Whether the environment or the folder named it, instead of the user who typed the command.
   var isGuessed = false
+  /// Whether there is no such session.
+  var isUnknown = false
 
   private enum CodingKeys: CodingKey {
     case name
@@ -33,7 +35,16 @@ struct SessionOption: ParsableArguments {
   mutating func lookUp(in names: SessionNames) throws {
     isGuessed = name == nil
     name = try names.id(ofOption: name)
+    isUnknown = !names.sessions.contains { $0.id.rawValue == id }
   }
+}
+
+/// A command that creates its session if there is none, and asks a user first.
+protocol SessionMaking: DaemonCommand {
+  /// Takes the id of the chosen session.
+  ///
+  /// - Throws: `CommandFailure` if the user refuses the action.
+  mutating func lookUp(in names: SessionNames, _ environment: Environment) throws
 }
 
 /// A command about one session, named by an option.
@@ -121,6 +132,31 @@ struct SessionNames: Sendable {
       .filter { letters($0) != letters(text) && seen.insert($0).inserted }
   }
 
+  /// Asks a user whether to create a session. A script is refused if the name looks mistyped.
+  ///
+  /// - Parameter isWanted: whether the command says to create it, so that nothing is asked.
+  /// - Throws: `CommandFailure` if it is not to be created.
+  func checkNew(
+    _ text: String, isWanted: Bool, isJSON: Bool, _ environment: Environment
+  ) throws {
+    guard !text.contains("\u{FFFD}") else {
+      throw CommandFailure.usage("The name of the session is not UTF-8.")
+    }
+    guard !isWanted, !sessions.isEmpty else { return }
+    let similar = similar(to: text)
+    guard let confirm = environment.confirm, !isJSON else {
+      guard !similar.isEmpty else { return }
+      throw CommandFailure(
+        code: "sessionNotFound",
+        message: "No session \(text). Did you mean \(similar.joined(separator: " or "))? "
+          + "To create it, add --new.", exitCode: ExitStatus.failed, candidates: similar)
+    }
+    let known = similar.isEmpty ? "" : " (\(similar.joined(separator: ", ")) exists)"
+    guard confirm(TextStyle.line("Create the new session \(text)\(known)?")) else {
+      throw CommandFailure.notMade
+    }
+  }
+
   /// The only session whose project is this folder, or the nearest folder that contains it.
   private var sessionOfFolder: SessionID? {
     let holding = sessions.filter { session in
@@ -157,4 +193,10 @@ struct SessionNames: Sendable {
     let lengths = min(4, id.count)...id.count
     return lengths.lazy.map { String(id.prefix($0)) }.first { match($0) == .one(session) } ?? id
   }
+}
+
+extension CommandFailure {
+  static let notMade = CommandFailure(
+    code: "notMade", message: "Nothing was queued. To create the session, add --new.",
+    exitCode: ExitStatus.failed)
 }

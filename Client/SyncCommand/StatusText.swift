@@ -26,16 +26,16 @@ enum StatusText {
       fields.append(
         .init("agents", "\(requests) for you: cospool task list", .yellow))
     }
-    for (sessions, why) in [
-      (status.queues.unhosted ?? [], "not assigned to a device: cospool session host SESSION this"),
-      (
-        status.queues.agentless ?? [],
-        "no agent set up: cospool session agent SESSION claude"
-      ),
-    ] where !sessions.isEmpty {
-      let names = sessions.prefix(3).map(\.rawValue).joined(separator: ", ")
-      let more = sessions.count > 3 ? " and \(sessions.count - 3) more" : ""
-      fields.append(.init("waiting", "\(names)\(more): \(why)", .yellow))
+    for (sessions, why, end) in [
+      (status.queues.unhosted ?? [], "not assigned to a device: cospool session host", "this"),
+      (status.queues.agentless ?? [], "no agent set up: cospool session agent", "claude"),
+    ] {
+      for (index, session) in sessions.prefix(3).enumerated() {
+        let command = "\(why) \(Shell.quotedOperand(session.rawValue)) \(end)"
+        let more = index == 2 && sessions.count > 3 ? " (and \(sessions.count - 3) more)" : ""
+        let name = index == 0 ? "waiting" : ""
+        fields.append(.init(name, TextStyle.line("\(session): \(command)\(more)"), .yellow))
+      }
     }
     for (index, session) in status.unconsented.enumerated() {
       let name = TextStyle.line(Shell.quoted(session.rawValue))
@@ -116,10 +116,27 @@ enum StatusText {
     }
   }
 
+  /// What a device may do, and until when; nil if that is everything, without an end.
+  static func access(_ role: String?, until end: Timestamp?, style: TextStyle) -> String? {
+    guard let role else { return nil }
+    let words =
+      switch DeviceRole(name: role) {
+      case .viewer: "viewer: it can read but not change anything"
+      case .author: "author: it can queue and answer, but runs no agents"
+      case .host, nil: role
+      }
+    return words
+      + (end.map { ", until \(style.localTime(ISOTime.text(milliseconds: $0.milliseconds)))" } ?? "")
+  }
+
   private static func server(of status: StatusAnswer, style: TextStyle) -> [FieldText.Field] {
     var fields: [FieldText.Field] = []
     if let server = status.sync.server {
       fields.append(.init("server", server + (isReadable(server) ? ", not encrypted" : "")))
+    }
+    let sync = status.sync
+    if let words = access(sync.role, until: sync.accessEndsAt, style: style) {
+      fields.append(.init("access", words))
     }
     if let ends = status.certificateEndsAt {
       let days = style.days(until: ends.milliseconds)

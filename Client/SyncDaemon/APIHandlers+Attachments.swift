@@ -146,6 +146,15 @@ extension APIHandlers {
     let text = try parameter("attachment", of: context)
     let files = try client.workspace().message(id).attachments
     let found = NameMatch(text, among: files, textID: \.hash.description, name: \.name)
+    if case .several(let files) = found {
+      let hashes = files.map { String($0.hash.description.prefix(8)) }
+      throw APIProblem(
+        .conflict, code: "attachmentAmbiguous",
+        message:
+          "The message has \(files.count) files that \"\(text)\" names. Give the beginning of "
+          + "a hash: \(hashes.joined(separator: ", ")).",
+        exitCode: ExitStatus.conflict, candidates: files.map(\.hash.description))
+    }
     guard case .one(let file) = found else {
       throw QueueError.attachmentNotFound(hash: text, message: id.description)
     }

@@ -55,18 +55,6 @@ extension APIHandlers {
       return try await perform(
         .hold(id, until: nil), changing: [id], isOfPerson: try !isOfEditor(request))
     }
-    api.get("messages/:message/output") { request, context in
-      let id = try message(context)
-      let attempt = request.uri.queryParameters.get("attempt").flatMap { Int($0) }
-      guard let record = output.record(of: id, attempt: attempt) else {
-        throw APIProblem(
-          .notFound, code: "noOutput",
-          message: "This device has no output of message \(id). It is on the device that ran the "
-            + "message.",
-          exitCode: ExitStatus.failed)
-      }
-      return CanonicalJSON.response(record)
-    }
   }
 
   /// How long a message waits for its editor, which renews that time.
@@ -101,15 +89,16 @@ extension APIHandlers {
     }
     guard let turn = await client.execution.turnAtWork(in: session),
       message ?? turn.message == turn.message
-    else { return StopAnswer(stopped: false) }
-    switch await client.execution.stop(turn) {
+    else { return StopAnswer(stopped: false, note: client.workspace().undecided(in: session)) }
+    switch try await client.execution.stop(turn) {
     case .stopping(let device, let since):
       await noteStop(of: turn.message, in: session)
       return StopAnswer(
         stopped: true, message: changed([turn.message]).first, device: name(of: device),
         awaySince: since)
     case .unreachable: throw APIProblem.serverNeeded("Only the server can stop its agent")
-    case .takenOver, .connected, .notAtWork: return StopAnswer(stopped: false)
+    case .takenOver, .connected, .notAtWork:
+      return StopAnswer(stopped: false, note: client.workspace().undecided(in: session))
     }
   }
 
@@ -127,10 +116,12 @@ extension APIHandlers {
     guard let turn = await client.execution.turnAtWork(in: session),
       message ?? turn.message == turn.message
     else { throw APIProblem.noTurn(in: session) }
-    switch await client.execution.takeOver(turn) {
+    let isWithdrawn = (try? client.workspace().message(turn.message))?.withdrawal != nil
+    switch try await client.execution.takeOver(turn) {
     case .takenOver:
       var answer = try await setHost(of: session, to: device)
       answer.warning = nil
+      answer.cancelled = isWithdrawn ? true : nil
       return answer
     case .connected(let host):
       throw APIProblem(
@@ -213,7 +204,8 @@ extension APIProblem {
     APIProblem(
       .conflict, code: "notAtWork",
       message:
-        "No agent is running in \(session.rawValue). To run the session on another device: "
-        + "cospool session host.", exitCode: ExitStatus.conflict)
+        "No agent is running in \(session.rawValue). To run the session on this device: cospool "
+        + "session host \(Shell.quotedOperand(session.rawValue)) this",
+      exitCode: ExitStatus.conflict)
   }
 }

@@ -178,6 +178,7 @@ extension APIHandlers {
       obstacle.words(
         for: quoted(session), message: first, now: client.time, agent: client.settings.agents.kind,
         awaitsServer: sync.state != .connected && sync.state != .notPaired,
+        isUnpaired: sync.state == .notPaired && sync.workspace != nil,
         in: client.workspace())
     }
   }

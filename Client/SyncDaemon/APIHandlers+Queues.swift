@@ -143,21 +143,13 @@ extension APIHandlers {
     let vainNeed = context.agent == nil ? client.workspace().vainNeed(of: id) : nil
     var answer = SentAnswer(
       id: id, session: session, status: .queued, position: position, count: count,
-      warning: isWarning ? full.message : refusal ?? vainNeed)
+      warning: isWarning ? full.message : client.refusal ?? vainNeed)
     guard let view = client.workspace().session(session),
       let described = try await described([view]).first
     else { return answer }
     answer.hostName = view.host == client.deviceID ? nil : described.hostName
     answer.note = described.standing?.lacksHost == true ? described.note : nil
     return answer
-  }
-
-  /// Why the server accepts nothing that is sent here; nil if it does, as far as this device knows.
-  private var refusal: String? {
-    let sync = client.syncStatus()
-    guard sync.state == .refused || sync.refusalCode == "notAllowed", let reason = sync.lastError
-    else { return nil }
-    return "Saved on this device only: the server is rejecting its changes (\(reason))."
   }
 
   func priority(named name: String) throws -> Priority {
@@ -218,7 +210,10 @@ extension APIHandlers {
       let ids = try messages(body.ids)
       let target = try target(of: body)
       if let agent = context.agent { try check(ids, movingTo: target, of: agent) }
-      return try await perform(.move(ids, to: target), changing: ids)
+      var answer = ReceiptAnswer(try await client.perform(.move(ids, to: target)))
+      answer.messages = changed(ids)
+      answer.note = try client.workspace().place(of: ids, movedTo: target)
+      return CanonicalJSON.response(answer)
     }
   }
 

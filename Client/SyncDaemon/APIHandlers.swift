@@ -32,6 +32,7 @@ struct APIHandlers: RouteHandlers {
   let hooked = HookedAgents()
   var conversations: TerminalConversations
   let ends = ConnectionEnds()
+  let others = OtherOutputs()
   var web: WebListener
   var turns: TurnAccess
   let askers = Askers()
@@ -74,6 +75,7 @@ struct APIHandlers: RouteHandlers {
     QueueFileHandlers(client: client).addRoutes(to: api)
     ContentHandlers(client: client).addRoutes(to: api)
     addExecutionRoutes(to: api)
+    OutputHandlers(client: client, output: output, others: others).addRoutes(to: api)
     HookHandlers(
       client: client, slots: slots, hooked: hooked, conversations: conversations, ends: ends
     ).addRoutes(to: api)

@@ -138,6 +138,18 @@ struct APIProblem: Error, Equatable {
     message = "No session \(id). Did you mean \(close.joined(separator: " or "))?"
   }
 
+  static func session(of message: String, in workspace: Workspace) -> SessionID? {
+    MessageID(message).flatMap { try? workspace.message($0).session }
+  }
+
+  /// Adds the command that stops the agent of a message that has started.
+  mutating func nameStop(of id: String, in workspace: Workspace) {
+    guard code == "alreadyStarted", !message.hasSuffix("when it has stopped."),
+      let session = APIProblem.session(of: id, in: workspace)
+    else { return }
+    message += "\nTo stop it: cospool queue stop " + Shell.quotedOption("-s", session.rawValue)
+  }
+
   private static let insufficientStorage = HTTPResponse.Status(
     code: 507, reasonPhrase: "Insufficient Storage")
 
@@ -150,6 +162,7 @@ struct APIProblem: Error, Equatable {
     case .diskUnconfirmed: .internalServerError
     case .notPaired, .alreadyPaired, .otherWorkspace, .syncDisabled: .conflict
     case .authentication, .refused, .unreachable: .badGateway
+    case .notAllowed: .forbidden
     case .pushTargetRefused: .unprocessableContent
     case .invalidServerURL, .notEncrypted: .unprocessableContent
     case .history: .conflict
@@ -221,5 +234,15 @@ enum CanonicalJSON {
     Response(
       status: status, headers: [.contentType: "application/json; charset=utf-8"],
       body: ResponseBody(byteBuffer: ByteBuffer(bytes: data)))
+  }
+}
+
+extension ClientError {
+  /// The message that has started or ended, if that is the problem.
+  var startedMessage: String? {
+    switch self {
+    case .queue(.alreadyStarted(let id, _)), .queue(.messageFinished(let id)): id
+    default: nil
+    }
   }
 }

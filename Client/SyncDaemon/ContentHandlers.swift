@@ -1,3 +1,4 @@
+import Basics
 import Hummingbird
 import LocalAPI
 import QueueModel
@@ -12,9 +13,18 @@ struct ContentHandlers: RouteHandlers {
       let id = try message(context)
       let body = try await decoded(EditRequest.self, from: request)
       let base = try await base(of: id, given: body.base, or: request.header("if-match"))
-      let (receipt, isConfirmed) = try await client.queues.edit(
-        id, content: body.content, base: base)
-      return response(receipt, isConfirmed, of: id)
+      // Who names no base may not have seen what another device saved.
+      let before = client.workspace()
+      let replaced =
+        base == nil ? before.textSavedElsewhere(of: id, than: client.deviceID) : nil
+      do throws(ClientError) {
+        let (receipt, isConfirmed) = try await client.queues.edit(
+          id, content: body.content, base: base)
+        return response(receipt, isConfirmed, of: id, replaced)
+      } catch {
+        guard let started = error.startedMessage else { throw error }
+        throw tooLate(APIProblem(error), for: started)
+      }
     }
     api.post("messages/:message/resolve") { request, context in
       let id = try message(context)
@@ -28,10 +38,24 @@ struct ContentHandlers: RouteHandlers {
     }
   }
 
+  /// A refusal of a text that came too late. The text is kept.
+  private func tooLate(_ problem: APIProblem, for id: String) -> APIProblem {
+    var problem = problem
+    problem.nameStop(of: id, in: client.workspace())
+    if let session = APIProblem.session(of: id, in: client.workspace()) {
+      problem.message +=
+        "\nYour text is kept as the draft of \(session): cospool draft show "
+        + Shell.quotedOption("-s", session.rawValue)
+    }
+    return problem
+  }
+
   private func response(
-    _ receipt: CommandReceipt, _ isConfirmed: Bool, of id: MessageID
+    _ receipt: CommandReceipt, _ isConfirmed: Bool, of id: MessageID,
+    _ replaced: MessageVersion? = nil
   ) -> Response {
     var answer = ReceiptAnswer(receipt)
+    answer.replaced = receipt.operations == nil ? nil : replaced.map(EditionAnswer.init)
     answer.unconfirmed = isConfirmed ? nil : true
     answer.messages = changed([id])
     return CanonicalJSON.response(answer)

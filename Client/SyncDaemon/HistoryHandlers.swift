@@ -123,10 +123,8 @@ struct HistoryHandlers: RouteHandlers {
     let workspace = client.workspace()
     guard let view = try? workspace.message(id) else { return }
     answer.message = MessageAnswer(view, namesSession: true)
-    if answer.output == nil, view.attempts > 0,
-      let host = workspace.session(view.session)?.host, host != client.deviceID
-    {
-      answer.outputDevice = name(of: host)
+    if answer.output == nil, view.attempts > 0 {
+      answer.outputDevice = deviceThatRan(id, in: view.session).map(name(of:))
     }
   }
 

@@ -4,7 +4,8 @@ import LocalAPI
 import QueueModel
 import SyncClient
 
-/// The list of what needs its user: the page shows the same list in the same order (inbox.js).
+/// The list of what needs its user: the page shows the same list in the same order (inbox.js), without the prompts
+/// that wait in vain for others.
 struct InboxHandlers: RouteHandlers {
   var api: APIHandlers
 
@@ -38,9 +39,10 @@ struct InboxHandlers: RouteHandlers {
     }
     first.sort { ($0.since, $0.line.sessionName) < ($1.since, $1.line.sessionName) }
     let shown = Set(first.map(\.line.session))
+    let notices = await client.notifications.all().filter(\.isOfOwnChange)
     return InboxListAnswer(
       lines: first.map(\.line) + (try await threadLines(without: shown)),
-      threadQueue: client.settings.queueEnabled)
+      threadQueue: client.settings.queueEnabled, notices: notices.map(NotificationAnswer.init))
   }
 
   /// The open requests, including those that only the agent's own prompt can answer.
@@ -54,6 +56,12 @@ struct InboxHandlers: RouteHandlers {
 
   private func needsDecision(_ message: MessageView) -> Bool {
     message.status.isStopped || client.workspace().waitsForChoice(message.id)
+      || vainNeed(of: message) != nil
+  }
+
+  private func vainNeed(of message: MessageView) -> UnmetNeed? {
+    guard message.status == .queued, !message.needs.isEmpty else { return nil }
+    return client.workspace().unmetNeeds(of: message.id).first { !$0.isPending }
   }
 
   private func since(_ message: MessageView, _ session: SessionView) -> Int64 {
@@ -95,6 +103,12 @@ struct InboxHandlers: RouteHandlers {
     _ session: SessionView, _ message: MessageView, _ since: Int64
   ) -> InboxListAnswer.Line {
     let id = String(message.id.description.prefix(8))
+    if let need = vainNeed(of: message) {
+      return InboxListAnswer.Line(
+        .inVain, session, since: since, message: message.id,
+        note: need.words(in: client.workspace()),
+        command: "cospool queue start \(Shell.quoted(id))")
+    }
     guard message.status.isStopped else {
       return InboxListAnswer.Line(
         .merged, session, since: since, message: message.id, note: "it was edited in two places",

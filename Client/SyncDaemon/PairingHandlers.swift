@@ -13,14 +13,23 @@ struct PairingHandlers: RouteHandlers {
   func addRoutes(to api: RouterGroup<Context>) {
     api.post("pair") { request, _ in
       let body = try await decoded(PairServerRequest.self, from: request)
-      let former = client.syncStatus().server
+      let before = client.syncStatus()
+      let former = before.server
       let paired = try await client.pair(
         server: body.server, code: body.code, allowsInsecure: body.insecure ?? false)
       // After pairing again with the same server, the former pairing is not an alternative.
       let isAnother = former.map { $0 != paired.server } ?? false
       await note(
         UndoLabel(kind: .paired, text: paired.server), former: isAnother ? former : nil)
-      return CanonicalJSON.response(paired)
+      // Who pairs a device wants it to sync.
+      let wasOff = client.syncStatus().state == .disabled
+      if wasOff { try await client.setSyncEnabled(true) }
+      var answer = PairingAnswer(paired, access: await welcomed())
+      // A device that was never paired sends all that it has, which is expected.
+      let isAgain = before.workspace != nil && before.outgoing > 0
+      answer.unsent = isAgain ? before.outgoing : nil
+      answer.turnedOn = wasOff ? true : nil
+      return CanonicalJSON.response(answer)
     }
     api.post("pair/code") { request, context in
       let body = try await decodedIfPresent(PairingCodeRequest.self, from: request)
@@ -44,8 +53,31 @@ struct PairingHandlers: RouteHandlers {
       if let former, former != moved.server {
         await note(UndoLabel(kind: .movedServer, text: moved.server), former: former)
       }
-      return CanonicalJSON.response(moved)
+      return CanonicalJSON.response(PairingAnswer(moved))
     }
+  }
+
+  private static let welcomeLimit = Duration.seconds(3)
+
+  /// The state of sync once the server has welcomed or refused this device, which tells its role;
+  /// without that within the limit, the present one.
+  private func welcomed() async -> SyncStatus {
+    let found = await withTaskGroup(of: SyncStatus?.self) { group in
+      group.addTask {
+        for await status in client.syncStatusUpdates()
+        where status.state == .connected || status.state == .refused { return status }
+        return nil
+      }
+      group.addTask {
+        // A cancelled sleep ends the wait as well.
+        try? await Task.sleep(for: Self.welcomeLimit)
+        return nil
+      }
+      let first = await group.next() ?? nil
+      group.cancelAll()
+      return first
+    }
+    return found ?? client.syncStatus()
   }
 
   private func code(for body: PairingCodeRequest) async throws -> PairingCodeAnswer {

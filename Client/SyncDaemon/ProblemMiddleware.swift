@@ -24,6 +24,13 @@ struct ProblemMiddleware: RouterMiddleware {
       if let id = APIProblem.unknownSession(error) {
         problem.suggest(id, among: client.workspace().sessions().map(\.id.rawValue))
       }
+      let refusal = (error as? QueueError).map(ClientError.queue) ?? error as? ClientError
+      if let id = refusal?.startedMessage { problem.nameStop(of: id, in: client.workspace()) }
+      if case ClientError.queue(.notUndoable(_, let obstacle)) = error, !obstacle.isLate,
+        request.uri.path.hasSuffix("/undo")
+      {
+        problem.message += " To go further back without it: cospool undo --skip."
+      }
       problem.current = await current(for: error, of: problem, context: context)
       context.logger.debug(
         "\(request.method.rawValue) \(request.uri.path): \(problem.code): \(problem.message)")
@@ -71,4 +78,9 @@ struct ProblemMiddleware: RouterMiddleware {
     answer.base = (try? client.contentVersion(of: id))?.description
     return CurrentAnswer(message: answer)
   }
+}
+
+extension UndoObstacle {
+  /// Whether it was found after the undo, which then forgot the change.
+  fileprivate var isLate: Bool { if case .late = self { true } else { false } }
 }

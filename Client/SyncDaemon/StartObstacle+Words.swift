@@ -44,10 +44,11 @@ extension StartObstacle {
   ///   - now: in milliseconds since 1970.
   ///   - agent: the device's agent.
   ///   - awaitsServer: whether the decision is a server's that cannot be reached now.
+  ///   - isUnpaired: whether the decision is that of a server that this device was unpaired from.
   ///   - workspace: has the other messages and sessions.
   func words(
     for quoted: String, message: MessageView, now: Int64, agent: AgentKind,
-    awaitsServer: Bool, in workspace: Workspace
+    awaitsServer: Bool, isUnpaired: Bool, in workspace: Workspace
   ) -> String? {
     let id = message.id.description.prefix(8)
     switch self {
@@ -91,6 +92,10 @@ extension StartObstacle {
       return "the next try is in \(seconds) s\(reason)"
     case .unanswered where awaitsServer:
       return "it starts when the server can be reached again: cospool status"
+    case .unanswered where isUnpaired:
+      return
+        "this device was unpaired, and only its server knows that no other device runs it: cospool "
+        + "pair URL CODE"
     case .unanswered: return nil
     }
   }

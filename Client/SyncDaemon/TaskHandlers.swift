@@ -177,7 +177,7 @@ struct TaskHandlers: RouteHandlers {
       throw APIProblem.askedAtHost(
         at: client.workspace().taskDevice(of: asked.session).map(name(of:)))
     }
-    if verdict == .allowed { try await checkShown(asked.request, body.digest) }
+    if verdict == .allowed { try await checkShown(asked, body.digest) }
     let event = try await client.tasks.answer(
       TaskAnswer(
         session: asked.session, request: asked.request.id, verdict: verdict,
@@ -206,9 +206,9 @@ struct TaskHandlers: RouteHandlers {
 
   /// An approval counts for what its user was shown, and never for something that this device
   /// cannot show.
-  private func checkShown(_ request: TaskRequest, _ digest: ContentHash?) async throws {
-    guard digest == request.digest else { throw APIProblem.notShown }
-    guard case .approval(let request) = request else { return }
+  private func checkShown(_ asked: AwaitedRequest, _ digest: ContentHash?) async throws {
+    guard digest == asked.request.digest else { throw APIProblem.notShown(in: asked.session) }
+    guard case .approval(let request) = asked.request else { return }
     do {
       _ = try await client.tasks.whole(request)
     } catch {
@@ -339,10 +339,13 @@ extension APIProblem {
         + (name.map { " on \($0)" } ?? "") + ".", exitCode: ExitStatus.conflict)
   }
 
-  static let notShown = APIProblem(
-    .conflict, code: "notShown",
-    message: "An approval needs the field digest of the request that was shown. To see the "
-      + "request: cospool task show SESSION", exitCode: ExitStatus.conflict)
+  static func notShown(in session: SessionID) -> APIProblem {
+    APIProblem(
+      .conflict, code: "notShown",
+      message: "An approval needs the field digest of the request that was shown. To see the "
+        + "request: cospool task show \(Shell.quotedOperand(session.rawValue))",
+      exitCode: ExitStatus.conflict)
+  }
 
   static func requestIncomplete(_ error: ClientError) -> APIProblem {
     APIProblem(

@@ -13,7 +13,10 @@ struct WaitingHandlers: RouteHandlers {
   func addRoutes(to router: RouterGroup<Context>) {
     router.post("messages/:message/start") { _, context in
       let id = try message(context)
-      return try await perform(.setNotBefore(id, nil), changing: [id])
+      var answer = ReceiptAnswer(try await client.perform(.setNotBefore(id, nil)))
+      answer.messages = changed([id])
+      if answer.result == .unchanged { answer.what = whyNotDue(id) }
+      return CanonicalJSON.response(answer)
     }
     router.put("messages/:message/later") { request, context in
       let body = try await decoded(LaterRequest.self, from: request)
@@ -27,6 +30,18 @@ struct WaitingHandlers: RouteHandlers {
       let needs = try NamedNeeds(body.needs).ids(for: context, api)
       return try await perform(.setNeeds(id, needs), changing: [id])
     }
+  }
+
+  /// What a message waits for though its time has come; nil if that is nothing of its own.
+  private func whyNotDue(_ id: MessageID) -> String? {
+    let quoted = Shell.quoted(String(id.description.prefix(8)))
+    if client.workspace().waitsForChoice(id) {
+      return "it waits for your choice of its text: cospool queue show \(quoted)"
+    }
+    guard let held = (try? client.workspace().message(id))?.heldUntil, held > client.time else {
+      return nil
+    }
+    return "it is on hold while it is edited"
   }
 
   /// A time in a request, in milliseconds since 1970.

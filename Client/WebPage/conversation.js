@@ -160,7 +160,7 @@ class Conversation extends HTMLElement {
       prompt(message.content),
       ...asked.map(({ at, words }) => h('p.decision', {}, when(at), ' ', h('span', { dir: 'auto' }, words),
         h('span.meta', {}, ` · ${this.#endings.get(words) ?? 'asked'}`))),
-      output ? written(turn.id, output) : there ? h('p.meta', {}, `Its output is on ${there}.`) : null,
+      output ? written(turn.id, output) : there ? h('p.meta', {}, there) : null,
       h('p.end', {}, ending(message), h('span.meta', {}, [
         times.ended && [' · ', when(times.ended)], times.ended - times.began >= 1000 && ` · ${lasted(times.ended - times.began)}`,
         message.attempts > 1 && ` · ${message.attempts} attempts`].flat().filter(Boolean))),
@@ -212,7 +212,7 @@ function written(id, { count, end, isText }) {
     shown = end
     if (!isOpen) return draw()
     try {
-      shown = (await outputOf(id)).text ?? end
+      shown = (await outputOf(id, true)).text ?? end
       draw()
     } catch (error) {
       box.append('\n', error.message)

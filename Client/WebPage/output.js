@@ -5,19 +5,29 @@ import { model, source } from './app.js'
 import { h, show, text } from './dom.js'
 
 const PERIOD = 1000
+const TAIL = 16384
 
 /**
- * What the latest attempt of a message wrote, as far as this device has it: `{text, there, message}`; `there` names
- * the device that has it, and `message` is the message as it is now.
+ * What the latest attempt of a message wrote: `{text, there, message}`; `there` says why another device's output is not
+ * here, and `message` is the message as it is now. Of another device's output the end is read unless `isWhole`, and
+ * what follows it if `had` is the earlier result.
  */
-export async function outputOf(id) {
-  const { output, outputDevice, message } = await source.list('history', { message: id, limit: 1 })
-  return { text: output ? (output.truncated ? '… the beginning is not kept\n' : '') + output.text : null, there: outputDevice, message }
+export async function outputOf(id, isWhole, had) {
+  const far = (part) => source.list(`messages/${id}/output`, part)
+  if (had?.next) {
+    const { text: more, next, running } = await far({ attempt: had.attempt, from: had.next, wait: 1 })
+    return { ...had, text: (had.text + more).slice(-1e6), next: running && next }
+  }
+  let there = null
+  let { output, outputDevice, message } = await source.list('history', { message: id, limit: 1 })
+  if (outputDevice) output = await far(isWhole ? {} : { tail: TAIL }).catch((error) => { there = error.message })
+  return { text: output ? (output.truncated ? '… the beginning is not here\n' : '') + output.text : null, there, message,
+    next: outputDevice && output?.running && output.next, attempt: output?.attempt }
 }
 
 /** The output of one message. It follows new text until its user scrolls up. */
 export class LiveOutput {
-  #session; #id = null; #timer; #screen; #isOwn = false; #written = ''
+  #session; #id = null; #timer; #screen; #isOwn = false; #had = null; #isBusy = false
 
   constructor(session) {
     this.#session = session
@@ -33,7 +43,7 @@ export class LiveOutput {
   get id() { return this.#id }
 
   /** The output of its agent, as far as it was read. */
-  get text() { return this.#written }
+  get text() { return this.#had?.text ?? '' }
 
   /** Shows the output of the running message, unless a user closed it, and hides it after the end. */
   update(running) {
@@ -47,11 +57,11 @@ export class LiveOutput {
     this.stop()
     this.#id = id ?? model.running(this.#session)?.id ?? null
     this.#isOwn = Boolean(id) && isOwn
-    this.#written = ''
+    this.#had = null
     show(this.element, Boolean(id))
     if (!id) return
     this.#screen.clear()
-    const read = () => !document.hidden && this.#read(id)
+    const read = () => !document.hidden && this.#isBusy !== id && this.#read(id)
     read()
     this.#timer = setInterval(read, PERIOD)
   }
@@ -62,24 +72,25 @@ export class LiveOutput {
     const runs = model.message(id)?.status === 'running'
     text(this.title, runs ? 'Live output' : 'Output')
     show(this.follow, runs)
+    this.#isBusy = id
     try {
-      const { text: written, there } = await outputOf(id)
+      const now = await outputOf(id, false, this.#had)
       // Another output is shown by now.
       if (id !== this.#id) return
-      this.#written = written ?? ''
-      if (written == null) {
-        const host = model.sessions.get(this.#session)?.host
-        const device = there ?? (host && host !== model.sync?.device ? model.deviceName(host) : null)
-        this.#screen.show(device ? `It ${runs ? 'runs' : 'ran'} on ${device}. Its output is there.`
-          : runs ? 'Nothing was written yet.' : 'Its output was not kept.')
-      } else {
+      this.#had = now
+      const { text: written, there } = now
+      if (written == null) this.#screen.show(there ?? (runs ? 'Nothing was written yet.' : 'Its output was not kept.'))
+      else {
         const follows = this.#follows
         this.#screen.show(written || (runs ? 'Nothing was written yet.' : 'Nothing was written.'))
         if (follows) this.box.scrollTop = this.box.scrollHeight
       }
     } catch (error) {
       if (id !== this.#id) return
+      this.#had = null
       this.#screen.show(error.message)
+    } finally {
+      if (this.#isBusy === id) this.#isBusy = false
     }
     this.#showFollows()
     if (!runs) this.stop()

@@ -6,6 +6,7 @@ import { age, h, say, show, text, toast } from './dom.js'
 import { deed, inputView } from './diff.js'
 import { markdown } from './markdown.js'
 import { asks } from './model.js'
+import { outputOf } from './output.js'
 import { keptText } from './storage.js'
 
 const DRAFT = 'answer.'
@@ -177,9 +178,9 @@ class RequestCard extends HTMLElement {
     const message = model.running(this.#session)?.id
     text(this.outputText, '…')
     try {
-      const { output, outputDevice } = message ? await source.list('history', { message, limit: 1 }) : {}
-      const lines = (output?.text ?? '').split('\n').filter((line) => line.trim()).slice(-OUTPUT_LINES)
-      text(this.outputText, lines.join('\n') || (outputDevice ? `Its output is on ${outputDevice}.` : 'It has written nothing yet.'))
+      const { text: written, there } = message ? await outputOf(message) : {}
+      const lines = (written ?? '').split('\n').filter((line) => line.trim()).slice(-OUTPUT_LINES)
+      text(this.outputText, lines.join('\n') || (there ?? 'It has written nothing yet.'))
     } catch (error) {
       text(this.outputText, error.message)
     }

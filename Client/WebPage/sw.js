@@ -2,14 +2,14 @@
 // answers pass it by: nothing of the workspace is kept here.
 
 // `make page` writes the hashes.
-const VERSION = 'bb31583c4c37d2c4'
+const VERSION = '709f6595773ce809'
 const FILES = {
   '/actions.js': 'c8b50ac7da7d13e3',
   '/activity.js': '93d01a75b91d87be',
   '/ansi.js': 'b021403d897e890e',
   '/app.js': 'f275d5149308cdcc',
   '/composer.js': '9ece3b82e0b915ab',
-  '/conversation.js': '41f22d63541a7900',
+  '/conversation.js': 'e55171bbede0dc20',
   '/devices.js': '67067d2a79892f6e',
   '/diff.js': '220f0ed9fa9bec89',
   '/dom.js': 'f26dae5a81facc5e',
@@ -17,7 +17,7 @@ const FILES = {
   '/icon.png': '29304358db9de4f0',
   '/icon.svg': 'a91f4ba2508d7b69',
   '/inbox.js': 'b7fa889493b1810d',
-  '/': '0655e2e28df953e1',
+  '/': 'dfd34baa944a00a8',
   '/installed.js': 'e2734e7129b4d15c',
   '/keys.js': '60718e544d6c5d37',
   '/line.js': 'ef0fa367ed7c5e36',
@@ -26,8 +26,8 @@ const FILES = {
   '/markdown.js': 'ab8457197d4c3c4f',
   '/model.js': 'c74f5dddf4f737cc',
   '/next.js': '0e5dbfe3c12dbeed',
-  '/output.js': 'f5494d07eda1ed16',
-  '/request.js': 'ac2c255c35054231',
+  '/output.js': '0e16d289e5cfe1f5',
+  '/request.js': 'd7b06f0ade3848ab',
   '/row.js': 'ee0655afeff2b083',
   '/session.js': 'c2d9dd4564a6a548',
   '/settings.js': '4176d220c429f5e6',

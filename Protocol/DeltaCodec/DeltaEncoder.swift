@@ -4,29 +4,40 @@ import SequenceCRDT
 /// Writes rows; SPECIFICATION.md, section "Delta".
 struct DeltaEncoder {
   private typealias Head = DeltaFormat.Head
-  private typealias LocalID = DeltaFormat.LocalID
+  typealias LocalID = DeltaFormat.LocalID
 
   private let table: ReplicaTable
   private let usesColumns: Bool
+  private let copies: Bool
   private var streams: [ByteWriter]
-  private var context: DeltaFormat.Context
+  var context: DeltaFormat.Context
+  var pasts = MessagePasts()
+  /// The bytes that notes copy.
+  var copiedBytes = 0
 
   /// Visits the rows twice: to build the table of replicas, and to write.
-  static func encode(_ rows: [DeltaRow]) -> EncodedBody {
+  ///
+  /// - Parameter copies: whether notes may copy bytes that the delta already has.
+  static func encode(_ rows: [DeltaRow], copies: Bool) -> EncodedBody {
     var encoder = DeltaEncoder(
-      ReplicaTable(of: rows), usesColumns: rows.count > DeltaFormat.rowsInRowFormMax)
-    for row in rows { encoder.write(row) }
+      ReplicaTable(of: rows), usesColumns: rows.count > DeltaFormat.rowsInRowFormMax,
+      copies: copies)
+    for index in rows.indices {
+      if copies, rows[index].putsEdition { encoder.catchUp(with: rows[..<index]) }
+      encoder.write(rows[index])
+    }
     return encoder.finish()
   }
 
-  private init(_ table: ReplicaTable, usesColumns: Bool) {
+  private init(_ table: ReplicaTable, usesColumns: Bool, copies: Bool) {
     self.table = table
     self.usesColumns = usesColumns
+    self.copies = copies
     streams = Array(repeating: ByteWriter(), count: usesColumns ? DeltaFormat.Column.count : 1)
     context = DeltaFormat.Context(bases: table.bases)
   }
 
-  private subscript(column: DeltaFormat.Column) -> ByteWriter {
+  subscript(column: DeltaFormat.Column) -> ByteWriter {
     _read { yield streams[usesColumns ? column.rawValue : 0] }
     _modify { yield &streams[usesColumns ? column.rawValue : 0] }
   }
@@ -36,7 +47,7 @@ struct DeltaEncoder {
     table.write(to: &writer, usesColumns: usesColumns)
     guard usesColumns else {
       writer.raw(streams[0].bytes)
-      return EncodedBody(bytes: writer.bytes, partEnds: [])
+      return EncodedBody(bytes: writer.bytes, partEnds: [], copiedBytes: copiedBytes)
     }
     var partEnds: [Int] = []
     for column in DeltaFormat.Column.allCases where !self[column].isEmpty {
@@ -44,7 +55,7 @@ struct DeltaEncoder {
       writer.blob(self[column].bytes)
       partEnds.append(writer.bytes.count)
     }
-    return EncodedBody(bytes: writer.bytes, partEnds: partEnds)
+    return EncodedBody(bytes: writer.bytes, partEnds: partEnds, copiedBytes: copiedBytes)
   }
 
   /// Writes the fields before the head of a row that takes `length` ids.
@@ -166,6 +177,8 @@ extension DeltaEncoder {
       inserted(place, upTo: last)
     case .enqueueThread(let enqueue):
       write(enqueue, id: id)
+    case .addTag(let element, .edition, let clears, let note):
+      writeEdition(of: element, clears: clears, note: note, id: id)
     case .addTag(let element, let field, let clears, let note):
       self[.heads].byte(Head.addTag)
       write(element: element, field: field, clears: clears, note: note)
@@ -180,7 +193,7 @@ extension DeltaEncoder {
 
 // Content
 extension DeltaEncoder {
-  private mutating func writeContent(_ message: LocalID) {
+  mutating func writeContent(_ message: LocalID) {
     write(message, .message, to: .messages)
     context.message = message
   }
@@ -271,11 +284,11 @@ extension DeltaEncoder {
     }
   }
 
-  private func elementTag(_ element: OperationID, isMessage: Bool) -> UInt8 {
+  func elementTag(_ element: OperationID, isMessage: Bool) -> UInt8 {
     table.local(element) == (isMessage ? context.message : context.session) ? 0 : 1
   }
 
-  private mutating func write(_ element: OperationID, tag: UInt8, isMessage: Bool) {
+  mutating func write(_ element: OperationID, tag: UInt8, isMessage: Bool) {
     guard tag == 1 else { return }
     if isMessage {
       writeContent(table.local(element))
@@ -284,7 +297,7 @@ extension DeltaEncoder {
     }
   }
 
-  private func clearsTag(
+  func clearsTag(
     _ clears: [OperationID], neighbour: OperationID?, same: OperationID?
   ) -> UInt8 {
     guard let only = clears.first else { return DeltaFormat.ClearsTag.none }
@@ -293,7 +306,7 @@ extension DeltaEncoder {
     return DeltaFormat.ClearsTag.list
   }
 
-  private mutating func write(_ clears: [OperationID], tag: UInt8) {
+  mutating func write(_ clears: [OperationID], tag: UInt8) {
     guard tag == DeltaFormat.ClearsTag.list else { return }
     self[.clears].count(clears.count - 1)
     for id in clears { write(table.local(id), .tag, to: .clears) }

@@ -108,7 +108,8 @@ package enum APIDescription {
     switch status {
     case 400: "The request does not match the description of the route."
     case 401: "The browser has no valid key, or the ticket is not valid."
-    case 403: "The request does not come from the page itself."
+    case 403:
+      "The request does not come from the page itself, or the server lets this device change nothing."
     case 404: "What the request names does not exist."
     case 409: "The current state does not allow the request; `current` shows that state."
     case 412: "The base is too old to edit against; `current` shows the message."

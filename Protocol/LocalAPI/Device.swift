@@ -95,8 +95,31 @@ package struct StatusAnswer: APIValue {
   }
 }
 
-extension PairingResult: APIValue {
-  package static var schemaName: String? { "Pairing" }
+/// The server that a device was paired with, and what it may do there.
+package struct PairingAnswer: APIValue {
+  package static let schemaName: String? = "Pairing"
+
+  package var workspace: WorkspaceID
+  package var workspaceName: String
+  package var device: DeviceID
+  package var server: String
+  /// As `sync.role` of the status.
+  package var role: String?
+  package var accessEndsAt: Timestamp?
+  /// How many earlier changes the server gets now from a device that was paired before; absent if
+  /// there are none.
+  package var unsent: Int?
+  /// Whether sync was off, and is on again; absent if it was on.
+  package var turnedOn: Bool?
+
+  package init(_ result: PairingResult, access: SyncStatus? = nil) {
+    workspace = result.workspace
+    workspaceName = result.workspaceName
+    device = result.device
+    server = result.server
+    role = access?.role
+    accessEndsAt = access?.accessEndsAt.map(Timestamp.init)
+  }
 }
 
 package struct PairServerRequest: APIValue {

@@ -112,6 +112,9 @@ package struct QueueFileDocument: APIValue {
   var version: Int
   var sessionId: SessionID
   var messages: [Message]
+  var onMerge: String?
+  /// The reason of each open pause.
+  var pauses: [String]?
 }
 
 extension SchemaCatalog {

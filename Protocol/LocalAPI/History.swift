@@ -144,6 +144,13 @@ package struct ImportedAnswer: APIValue {
   /// Messages that existed already.
   package var known: Int
   package var threads: Int
+  /// Messages that were started before the export; their sessions, `held`, are paused. Absent if
+  /// there are none.
+  package var started: Int?
+  package var held: [SessionID]?
+  /// The names of its files that are not on this device, as a document has none of them. Absent if
+  /// there are none.
+  package var missingFiles: [String]?
   /// Whether it was only checked.
   package var dryRun: Bool
 
@@ -152,6 +159,9 @@ package struct ImportedAnswer: APIValue {
     messages = counts.messages
     known = counts.known
     threads = counts.threads
+    started = counts.started == 0 ? nil : counts.started
+    held = counts.held.isEmpty ? nil : counts.held.sorted { $0.rawValue < $1.rawValue }
+    missingFiles = counts.missingFiles.isEmpty ? nil : counts.missingFiles
     dryRun = isTrial
   }
 }

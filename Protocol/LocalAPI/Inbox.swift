@@ -7,6 +7,8 @@ package struct InboxListAnswer: APIValue {
   package struct Line: APIValue {
     package enum Reason: String, Codable, CaseIterable, Sendable {
       case asks, failed, unknown, merged
+      /// A message that waits for one that was cancelled, skipped or did not succeed.
+      case inVain
       /// A visible thread whose agent is done, or whose user has something else to do.
       case done, ready
 
@@ -17,6 +19,7 @@ package struct InboxListAnswer: APIValue {
         case .failed: "failed"
         case .unknown: "unknown"
         case .merged: "merged text"
+        case .inVain: "waits in vain"
         case .done: "done, unread"
         case .ready: "your turn"
         }
@@ -61,8 +64,12 @@ package struct InboxListAnswer: APIValue {
   package var lines: [Line]
   /// Whether the thread queue is on; if it is off, no threads are listed.
   package var threadQueue: Bool
+  /// What did not take effect as this device's user wanted, until it is dismissed: edits and cancels that
+  /// came too late, answers that do not count; absent if there are none.
+  package var notices: [NotificationAnswer]?
 
-  package init(lines: [Line], threadQueue: Bool) {
+  package init(lines: [Line], threadQueue: Bool, notices: [NotificationAnswer] = []) {
+    self.notices = notices.isEmpty ? nil : notices
     self.lines = lines
     self.threadQueue = threadQueue
   }

@@ -377,16 +377,31 @@ package struct QueuesAnswer: APIValue {
   package init(queues: [QueueAnswer]) { self.queues = queues }
 }
 
-/// The output of an attempt.
+/// The output of an attempt, or a part of it.
 package struct OutputAnswer: APIValue {
   package var attempt: Int
   package var text: String
-  /// Whether it wrote more than is kept.
+  /// Whether the text begins after the beginning of the output.
   package var truncated: Bool
+  /// Whether the agent may still write.
+  package var running: Bool
+  /// The value of `from` for what follows the text.
+  package var next: Int
+  /// The message.
+  package var message: MessageID
+  /// The device that has the output, if it is another one.
+  package var device: String?
 
-  package init(attempt: Int, text: String, truncated: Bool) {
+  package init(
+    attempt: Int, text: String, truncated: Bool, running: Bool, next: Int, message: MessageID,
+    device: String?
+  ) {
     self.attempt = attempt
     self.text = text
     self.truncated = truncated
+    self.running = running
+    self.next = next
+    self.message = message
+    self.device = device
   }
 }

@@ -29,7 +29,8 @@ extension Route {
     "readMessage",
     "listThreads", "readThreadStatistics", "readThread", "readUndo", "readHistory", "listSettings",
     "readSetting", "listActivity", "readActivity", "listDrafts", "readDraft", "listAttachments",
-    "readAttachment", "readExecution", "readOutput", "readAgent", "listTasks", "readTask",
+    "readAttachment", "readExecution", "readOutput", "readSessionOutput", "readAgent", "listTasks",
+    "readTask",
     "listNotifications", "listPushTargets", "readWeb",
   ]
 

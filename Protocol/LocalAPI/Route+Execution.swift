@@ -51,13 +51,12 @@ extension Route {
       answer: .json(ReceiptAnswer.self)),
     Route(
       method: "GET", path: "/v1/messages/{message}/output", id: "readOutput",
-      summary: "Shows the output of an attempt that ran here.",
-      parameters: [
-        Route.Parameter(
-          name: "attempt", summary: "The number of the attempt; default: the latest.",
-          schema: ["type": "integer", "minimum": 1])
-      ],
-      answer: .json(OutputAnswer.self)),
+      summary: "Shows the output of an attempt, from the device that ran it.",
+      parameters: outputParameters, answer: .json(OutputAnswer.self), refusals: [503]),
+    Route(
+      method: "GET", path: "/v1/sessions/{session}/output", id: "readSessionOutput",
+      summary: "Shows the output of the message that runs in a session, or ran last.",
+      parameters: outputParameters, answer: .json(OutputAnswer.self), refusals: [404, 503]),
     Route(
       method: "GET", path: "/v1/sessions/{session}/agent", id: "readAgent",
       summary: "Shows the agent that runs its messages on this device.",
@@ -84,5 +83,22 @@ extension Route {
         "Shows the session of a conversation in a terminal, by the agent's id, and takes its beginning and end.",
       body: .fields(ConversationRequest.self, isRequired: true),
       answer: .json(ConversationAnswer.self), refusals: [422]),
+  ]
+
+  private static let outputParameters = [
+    Parameter(
+      name: "attempt", summary: "The number of the attempt; default: the latest.",
+      schema: ["type": "integer", "minimum": 1]),
+    Parameter(
+      name: "from",
+      summary: "Shows what follows this byte, at most 64 KiB; default: everything that is kept.",
+      schema: ["type": "integer", "minimum": 0]),
+    Parameter(
+      name: "tail", summary: "Shows the end alone: at most this many bytes.",
+      schema: ["type": "integer", "minimum": 4, "maximum": 65_536]),
+    Parameter(
+      name: "wait",
+      summary: "With from: if nothing follows yet, waits for it, at most this many seconds.",
+      schema: ["type": "integer", "minimum": 0, "maximum": 20]),
   ]
 }

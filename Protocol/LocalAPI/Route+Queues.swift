@@ -43,7 +43,7 @@ extension Route {
       summary: "The same under a shorter path.", parameters: eventParameters, answer: .events),
     Route(
       method: "POST", path: "/v1/pair", id: "pair", summary: "Pairs with a server.",
-      body: .fields(PairServerRequest.self, isRequired: true), answer: .json(PairingResult.self),
+      body: .fields(PairServerRequest.self, isRequired: true), answer: .json(PairingAnswer.self),
       refusals: [409, 422, 502]),
     Route(
       method: "DELETE", path: "/v1/pair", id: "unpair",
@@ -52,7 +52,7 @@ extension Route {
     Route(
       method: "POST", path: "/v1/server/move", id: "moveServer",
       summary: "Follows a server to its new address; not from a browser.",
-      body: .fields(MoveServerRequest.self, isRequired: true), answer: .json(PairingResult.self),
+      body: .fields(MoveServerRequest.self, isRequired: true), answer: .json(PairingAnswer.self),
       refusals: [403, 409, 422, 502]),
     Route(
       method: "POST", path: "/v1/pair/code", id: "makePairingCode",

@@ -148,6 +148,9 @@ package struct HostAnswer: APIValue {
   /// Whether it runs there only if that device allows it: a user has to confirm it there, unless
   /// its setting `hosts` is `any`.
   package var asksThere: Bool?
+  /// After a take-over: whether the message of the interrupted turn counts as cancelled, because a user
+  /// stopped or cancelled it before.
+  package var cancelled: Bool?
 
   package init(session: SessionID, host: DeviceID?, name: String?) {
     self.session = session
@@ -200,11 +203,14 @@ package struct StopAnswer: APIValue {
   package var device: String?
   /// Since when that device has been away: it stops the agent when it is back.
   package var awaySince: Timestamp?
+  /// If no agent runs: what waits for its user instead, and the commands that decide it.
+  package var note: String?
 
   package init(
     stopped: Bool, message: ReceiptAnswer.Message? = nil, device: String? = nil,
-    awaySince: Int64? = nil
+    awaySince: Int64? = nil, note: String? = nil
   ) {
+    self.note = note
     self.stopped = stopped
     self.message = message
     self.device = device
@@ -258,7 +264,8 @@ package struct ReceiptAnswer: APIValue {
   package var position: Int?
   /// How many items were affected, or wait in the queue now.
   package var count: Int?
-  /// What was undone, redone or not changed, in words.
+  /// What was undone, redone or not changed, in words; for a start that changed nothing, what the
+  /// message waits for.
   package var what: String?
   /// For an undo or a redo: sessions that it paused, so that nothing starts.
   package var paused: [SessionID]?
@@ -274,6 +281,10 @@ package struct ReceiptAnswer: APIValue {
   /// For an edit, an undo or a redo: the authority did not confirm that it was in time; absent if
   /// it did. For a deleted session: an agent of another device works until this one is connected.
   package var unconfirmed: Bool?
+  /// For moved messages: why they are not where the request names.
+  package var note: String?
+  /// For an edit without a base: the text that it replaced, if another device had saved it.
+  package var replaced: EditionAnswer?
 
   package init(_ notice: CommandOutcome.Notice, change: Int64? = nil) {
     self.change = change

@@ -29,6 +29,11 @@ package struct SyncAnswer: APIValue {
   package var retryAfterMilliseconds: Int64?
   package var devices: [Device]
   package var repairs: Int
+  /// What the device may do: viewer, author or host; absent if it is a host whose access does not
+  /// end, or if the server does not say.
+  package var role: String?
+  /// When its access ends; absent if it does not.
+  package var accessEndsAt: Timestamp?
 
   package init(_ status: SyncStatus) {
     state = status.state
@@ -49,5 +54,7 @@ package struct SyncAnswer: APIValue {
         awaySince: $0.awaySince.map(Timestamp.init))
     }
     repairs = status.repairs
+    role = status.role
+    accessEndsAt = status.accessEndsAt.map(Timestamp.init)
   }
 }

@@ -36,6 +36,12 @@ package enum Frame: Hashable, Sendable {
   case notification(InboxNotification)
   /// Client: everything in its inbox up to this position is stored on the device.
   case notified(UInt64)
+  /// Server: another device wants a part of this device's output.
+  case outputWanted(OutputQuestion)
+  /// Client: that part.
+  case output(OutputReply)
+  /// Server: the device's access, directly before `welcome`, unless it is a host's without an end.
+  case access(AccessNotice)
   /// A frame type that this version does not know and that the sender marked optional.
   case unknownOptional(type: UInt8)
 }
@@ -129,6 +135,18 @@ package struct Welcome: Hashable, Sendable {
     self.serverMilliseconds = serverMilliseconds
     self.pingSeconds = pingSeconds
     self.backoffMillisecondsMin = backoffMillisecondsMin
+  }
+}
+
+/// What a device may do, and until when.
+package struct AccessNotice: Hashable, Sendable {
+  package var role: DeviceRole
+  /// When the access ends, milliseconds since 1970; nil: never.
+  package var expiresAt: Int64?
+
+  package init(role: DeviceRole, expiresAt: Int64?) {
+    self.role = role
+    self.expiresAt = expiresAt
   }
 }
 

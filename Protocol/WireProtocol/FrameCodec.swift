@@ -53,6 +53,18 @@ package enum FrameCodec {
     case .notified(let position):
       writer.begin(.notified)
       writer.number(position)
+    case .outputWanted(let question):
+      writer.begin(.outputWanted)
+      writer.number(question.id)
+      writer.write(question.part)
+    case .output(let reply):
+      writer.begin(.output)
+      writer.number(reply.id)
+      writer.write(reply.piece)
+    case .access(let notice):
+      writer.begin(.access)
+      writer.byte(UInt8(notice.role.rawValue))
+      writer.number(UInt64(max(0, notice.expiresAt ?? 0)))
     case .unknownOptional(let type):
       writer.byte(type | FrameType.optional)
     }

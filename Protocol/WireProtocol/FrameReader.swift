@@ -37,6 +37,10 @@ extension ByteReader {
     case .answered: .answered(try answeredNotice())
     case .notification: .notification(try notification())
     case .notified: .notified(try self.number())
+    case .outputWanted:
+      .outputWanted(OutputQuestion(id: try self.number(), part: try outputPart()))
+    case .output: .output(OutputReply(id: try self.number(), piece: try outputPiece()))
+    case .access: .access(try accessNotice())
     }
   }
 
@@ -111,6 +115,15 @@ extension ByteReader {
       version: try short("a version"), head: try prefix(), nonce: try fixed(),
       serverMilliseconds: try signed(), pingSeconds: try short("seconds"),
       backoffMillisecondsMin: try word("milliseconds"))
+  }
+
+  private mutating func accessNotice() throws(DecodingFault) -> AccessNotice {
+    let offset = position
+    guard let role = DeviceRole(rawValue: Int64(try byte())) else {
+      throw DecodingFault(.invalidValue, at: offset, "no such role")
+    }
+    let end = try number(max: UInt64(Int64.max), "milliseconds")
+    return AccessNotice(role: role, expiresAt: end == 0 ? nil : Int64(end))
   }
 
   private mutating func refusal() throws(DecodingFault) -> Refusal {

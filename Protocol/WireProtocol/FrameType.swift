@@ -16,6 +16,9 @@ enum FrameType: UInt8, CaseIterable {
   case answered = 14
   case notification = 15
   case notified = 16
+  case outputWanted = 17
+  case output = 18
+  case access = 19
 
   /// Set in the first byte of frames that a reader may skip if it does not know their number.
   static let optional: UInt8 = 0x80

@@ -1,8 +1,9 @@
 import DeltaCodec
 package import QueueModel
 
-/// A request of a device about itself: its notifications, the devices that it pairs, and its
-/// connection; SPECIFICATION.md, sections "Notifications", "Pairing" and "Transport".
+/// A request that asks nothing of the authority: about the device's notifications, the devices that
+/// it pairs, its connection, and the output of others; SPECIFICATION.md, sections "Notifications",
+/// "Pairing", "Transport" and "Output".
 package enum InboxRequest: Hashable, Sendable {
   /// Whether the user looks at the device, as far as this connection knows.
   case visibility(Bool)
@@ -17,6 +18,8 @@ package enum InboxRequest: Hashable, Sendable {
   case code(CodeWish)
   /// Bytes to be sent back, to check that a large frame passes in both directions.
   case echo([UInt8])
+  /// A part of the output that a device keeps.
+  case output(DeviceID, OutputPart)
 
   /// The number on the wire.
   package var kind: UInt16 {
@@ -29,6 +32,7 @@ package enum InboxRequest: Hashable, Sendable {
     case .testTarget: 15
     case .code: 16
     case .echo: 17
+    case .output: 20
     }
   }
 }
@@ -110,6 +114,14 @@ package enum InboxAnswer: Hashable, Sendable {
   /// A pairing code as users type it, and when it expires, in milliseconds since 1970.
   case code(String, expiresAt: Int64)
   case echo([UInt8])
+  case output(OutputPiece)
+  /// The asked device has had no connection since this time, in milliseconds since 1970; nil if the
+  /// server does not know.
+  case away(since: Int64?)
+  /// The asked device is connected and did not answer in time: it is slow, or of an earlier version.
+  case silent
+  /// The device asks too much at once, or the asked one has too many questions.
+  case tooMany
   /// The server cannot store now: ask again.
   case unavailable
   /// The fault of the request.
@@ -149,6 +161,9 @@ extension InboxRequest {
       writer.number(UInt64(clamping: wish.accessMilliseconds ?? 0))
     case .echo(let bytes):
       writer.blob(bytes)
+    case .output(let device, let part):
+      writer.identifier(device)
+      writer.write(part)
     }
     return Request(id: id, kind: kind, payload: writer.bytes)
   }
@@ -179,6 +194,8 @@ extension InboxRequest {
         self = .code(try reader.codeWish())
       case 17:
         self = .echo(try reader.echoed())
+      case 20:
+        self = .output(try reader.identifier(DeviceID.self), try reader.outputPart())
       default:
         return nil
       }
@@ -212,7 +229,11 @@ extension InboxAnswer {
       writer.blob(bytes)
     case .unusable(let problem):
       writer.message(problem)
-    case .done, .unavailable, .unknown:
+    case .output(let piece):
+      writer.write(piece)
+    case .away(let since):
+      writer.number(UInt64(clamping: since ?? 0))
+    case .done, .silent, .tooMany, .unavailable, .unknown:
       break
     }
     return Response(id: id, status: status, payload: writer.bytes)
@@ -220,9 +241,12 @@ extension InboxAnswer {
 
   private var status: UInt16 {
     switch self {
-    case .done, .targets, .code, .echo: 0
+    case .done, .targets, .code, .echo, .output: 0
     case .unavailable: 11
     case .unusable: 14
+    case .away: 18
+    case .silent: 19
+    case .tooMany: 20
     case .unknown(let status): status
     }
   }
@@ -240,10 +264,14 @@ extension InboxAnswer {
           try reader.text(max: WireLimits.codeBytesMax, "a code"),
           expiresAt: Int64(clamping: try reader.number()))
       case (0, .echo): self = .echo(try reader.echoed())
+      case (0, .output): self = .output(try reader.outputPiece())
       case (0, _): self = .done
       case (11, _): self = .unavailable
       case (14, _):
         self = .unusable(try reader.text(max: WireLimits.messageBytesMax, "a message"))
+      case (18, .output): self = .away(since: try reader.time())
+      case (19, .output): self = .silent
+      case (20, .output): self = .tooMany
       default:
         self = .unknown(status: response.status)
         return
@@ -257,7 +285,7 @@ extension InboxAnswer {
 
 extension ByteReader {
   /// Milliseconds since 1970; nil for 0.
-  private mutating func time() throws(DecodingFault) -> Int64? {
+  fileprivate mutating func time() throws(DecodingFault) -> Int64? {
     let milliseconds = try number()
     return milliseconds == 0 ? nil : Int64(clamping: milliseconds)
   }

@@ -109,6 +109,11 @@ struct Arrivals: Sendable {
       .report(
         .joined(
           id, workspace: session.workspace, device: session.device, name: session.deviceName)))
+    // Without it, a device counts as a host whose access does not end.
+    if session.role != .host || session.expiresAt != nil {
+      connections.send(
+        .access(AccessNotice(role: session.role, expiresAt: session.expiresAt)), to: id, &actions)
+    }
     connections.send(
       .welcome(
         Welcome(

@@ -187,7 +187,7 @@ struct Intake: Sendable {
 }
 
 extension TokenBucket {
-  fileprivate init(_ rate: ServerConfiguration.Rate, uptimeMilliseconds: Int64) {
+  init(_ rate: ServerConfiguration.Rate, uptimeMilliseconds: Int64) {
     self.init(
       perSecond: rate.perSecond, burst: rate.burst, uptimeMilliseconds: uptimeMilliseconds)
   }

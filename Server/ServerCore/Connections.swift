@@ -20,6 +20,8 @@ struct Connections: Sendable {
   /// The welcomed ones.
   private var members: [WorkspaceID: Set<ConnectionID>] = [:]
   private var departures: [Departure] = []
+  /// Questions for the output of other devices.
+  var outputs = OutputQuestions()
 
   init(_ configuration: ServerConfiguration) {
     admission = configuration.admission
@@ -233,5 +235,6 @@ struct Connections: Sendable {
       connections[id]?.intake.timePassed(uptimeMilliseconds: uptime)
       updateReading(id, &actions)
     }
+    for late in outputs.takeLate(uptime) { answer(late, .silent, &actions) }
   }
 }

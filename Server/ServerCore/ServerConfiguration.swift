@@ -56,6 +56,13 @@ package struct ServerConfiguration: Hashable, Sendable {
     package var slowConsumerBytesMax = 8 << 20
     /// Bytes handed to the driver for one receiver, above which the core holds back the rest.
     package var sendWindowBytes = 2 << 20
+    /// Questions for the output of other devices: open ones of one connection, open ones for one
+    /// connection, and the number that a connection may ask.
+    package var outputsMax = 16
+    package var outputsWantedMax = 64
+    package var outputs = Rate(perSecond: 32, burst: 256)
+    /// How long the asked device may take, beyond the time that it is to wait.
+    package var outputMilliseconds: Int64 = 10_000
   }
 
   /// The limits of one transaction of the group commit.

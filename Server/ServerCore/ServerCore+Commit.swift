@@ -39,6 +39,8 @@ extension ServerCore {
       requested(request, by: connection, session, at: now, using: &generator)
     case .notified(let position):
       notified(through: position, on: id, by: session, at: now)
+    case .output(let reply):
+      withConnections { $0.outputReceived(reply, from: id, &$1) }
     case .unknownOptional:
       break
     case .error(let fault):
@@ -47,7 +49,7 @@ extension ServerCore {
     case .snapshot(let part):
       offered(part, by: connection, session, at: now)
     case .pair, .paired, .hello, .welcome, .refused, .response, .presence, .goAway, .notification,
-      .answered:
+      .answered, .outputWanted, .access:
       fault(id, .unexpected, "a client does not send this frame after hello")
     }
   }

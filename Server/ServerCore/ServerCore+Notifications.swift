@@ -85,6 +85,13 @@ extension ServerCore {
       workspaces[session.workspace]?.inboxes.set(preferences, for: session.device)
     case .echo(let bytes):
       return send(.response(InboxAnswer.echo(bytes).response(id: request)), to: connection.id)
+    case .output(let device, let part):
+      let since = resident.devices[device]?.lastSeenAt
+      return withConnections {
+        $0.ask(
+          part, of: device, for: request, by: connection.id, in: session.workspace,
+          awaySince: since, &$1, at: now)
+      }
     case .testTarget(let id):
       return test(id, as: request, by: connection, resident.inboxes.targets(of: session.device))
     }

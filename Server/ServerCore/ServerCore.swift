@@ -212,6 +212,7 @@ package struct ServerCore: Sendable {
       let session = departure.session
       arrivals.forget(departure.connection, of: session.workspace)
       workspaces[session.workspace]?.requests.endStanding(of: departure.connection)
+      connections.endOutputs(of: departure.connection, &actions)
       guard departure.wasMember else { continue }
       workspaces.presenceChanged(in: session.workspace)
       workspaces.touch(session.device, of: session.workspace)

@@ -382,7 +382,7 @@ struct ServerInboxes: Sendable {
     switch request {
     case .setTarget(let id, _, _, let owner): owner == .person || targets[.person]?[id] != nil
     case .removeTarget(let id), .testTarget(let id): targets[.person]?[id] != nil
-    case .visibility, .targets, .setPreferences, .code, .echo: false
+    case .visibility, .targets, .setPreferences, .code, .echo, .output: false
     }
   }
 

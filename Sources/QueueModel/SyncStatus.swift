@@ -91,6 +91,11 @@ public struct SyncStatus: Hashable, Sendable {
   /// How many times a copy of this program's running memory was found to write under the same ids.
   /// Each time, this device's changes got new ids.
   public var repairs = 0
+  /// The device's role, by name, if the server named it; else it is a host whose access does not
+  /// end, or the server is of an earlier version.
+  public var role: String?
+  /// When the device's access ends, in milliseconds since 1970; absent if it does not.
+  public var accessEndsAt: Int64?
 
   package init(state: State, device: DeviceID, deviceName: String) {
     self.state = state

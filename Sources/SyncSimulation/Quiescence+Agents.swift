@@ -42,7 +42,10 @@ extension Quiescence {
         && !devices.contains(where: { $0.process?.agents[session.id]?.isOpen == true })
       {
         if let message = startable(in: session.id, workspace, by: times.min() ?? clock.wall) {
-          return "\(message) waits for device \(device.index)"
+          let context = context(of: process, on: device)
+          let obstacle = process.core.startObstacles(of: [session.id], at: context)[session.id]
+          return "\(message) waits for device \(device.index), "
+            + (obstacle.map { "which reports \($0)" } ?? "which reports no reason")
         }
       }
     }
@@ -79,10 +82,16 @@ extension Quiescence {
 
   /// The time that both the asking host and the granting server must have reached: the earlier one.
   func time(of process: SimulatedDevice.Process, on host: SimulatedDevice) -> Int64 {
-    let context = EventContext(
-      now: clock.now - process.clockOrigin, wall: clock.wall &+ host.clockOffset, random: 0)
+    let context = context(of: process, on: host)
     let seen = process.core.serverClock?.time(at: context) ?? context.wall
     let offset = simulation.nodes.map(\.clockOffset).min() ?? 0
     return min(seen, clock.wall &+ offset)
+  }
+
+  private func context(of process: SimulatedDevice.Process, on host: SimulatedDevice)
+    -> EventContext
+  {
+    EventContext(
+      now: clock.now - process.clockOrigin, wall: clock.wall &+ host.clockOffset, random: 0)
   }
 }

@@ -256,8 +256,8 @@ import WireProtocol
     var fleet = try Fleet(devices: 1)
     try fleet.start()
     fleet.isServerDown = true
-    fleet.deliver(.refused(Refusal(code: code, message: "no")), to: 0)
     try fleet.perform(.send("kept", as: 1, in: "a"), on: 0)
+    fleet.deliver(.refused(Refusal(code: code, message: "no")), to: 0)
     try fleet.settle()
     #expect(fleet.devices[0].core.condition == .refused)
     #expect(fleet.devices[0].core.problem?.refusal == code)

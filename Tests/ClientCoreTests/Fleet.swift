@@ -199,7 +199,8 @@ struct Fleet {
       devices[index].endings.append((answer, ending))
     case .answered(let answer, _):
       devices[index].authorityAnswers.append(answer)
-    case .changed, .agent, .replied, .notified, .notificationEnded, .connectionMissed:
+    case .changed, .agent, .replied, .notified, .notificationEnded, .connectionMissed,
+      .outputWanted:
       break
     }
   }

@@ -117,14 +117,16 @@ import WireProtocol
   }
 
   /// It was cancelled on a device without a connection as its agent had started: the device tells its own user how
-  /// to stop the agent, whether the log says so or a snapshot.
-  @Test(arguments: [false, true]) func theUserOfALateCancelIsNotified(bySnapshot: Bool) throws {
+  /// to stop the agent, or that it has finished, whether the log says so or a snapshot.
+  @Test(arguments: [false, true], [false, true])
+  func theUserOfALateCancelIsNotified(bySnapshot: Bool, isFinished: Bool) throws {
     var fleet = try Fleet(devices: 3)
     try fleet.start()
     try fleet.perform(.send("Deploy it", as: 1, in: "a"), on: 0)
     try fleet.settle()
     fleet.cut(1)
     try Self.report(.running, &fleet)
+    if isFinished { try Self.report(.succeeded, &fleet) }
     try fleet.perform(.cancel([Self.id]), on: 1)
     if bySnapshot { fleet.server.catchUpEntriesMax = 0 }
     try fleet.pass(60_000)
@@ -132,7 +134,11 @@ import WireProtocol
       fleet.note(index) { $0.ownNewsFollowing(at: $1, store: $2) }
       let notices = fleet.devices[index].core.notifications.map(\.notification)
       #expect(notices.map(\.title) == (index == 1 ? ["Cancel Came Too Late"] : []), "\(notices)")
-      #expect(notices.allSatisfy { $0.body.contains("cospool queue stop -s a\nDeploy it") })
+      let words =
+        isFinished
+        ? "finished. To see it: cospool queue show \(Self.id.description.prefix(8))"
+        : "cospool queue stop -s a"
+      #expect(notices.allSatisfy { $0.body.contains("\(words)\nDeploy it") })
     }
   }
 

@@ -257,6 +257,23 @@ struct OutageTests {
     #expect(scene.host.workspace.status(1) == .unknown && scene.begun == [])
   }
 
+  /// A new host does not let its growing pause pass if the lease of the former host ends earlier.
+  @Test func aHostAsksAgainAsAnotherLeaseEnds() throws {
+    var scene = try Scene()
+    try scene.changed()
+    let other = DeviceID(high: 0xD, low: 2)
+    for _ in 0..<6 {
+      try scene.answer(.held(by: other, milliseconds: 60_000))
+      try scene.pass(milliseconds: 60_000)
+    }
+    try scene.answer(.held(by: other, milliseconds: 1_500))
+    let asked = scene.asked.count
+    try scene.pass(milliseconds: 1_000)
+    #expect(scene.asked.count == asked)
+    try scene.pass(milliseconds: 500)
+    #expect(scene.asked.count == asked + 1)
+  }
+
   /// It was moved here from a session of another device, to which it had been granted.
   @Test func whatWasMovedHereSaysWhereItMayRun() throws {
     var scene = try Scene()

@@ -28,8 +28,8 @@ struct QuestionTests {
       withdrawing: QuestionTests.message, in: fleet.devices[0].core.replica.workspace)
     try fleet.perform(.cancel([QuestionTests.message]), on: 0)
     var isAsked = false
-    fleet.note(0) { core, context, store in
-      let actions = core.questionAsked(
+    try fleet.note(0) { core, context, store in
+      let actions = try core.questionAsked(
         .outcome(QuestionTests.message), id: 7, at: context, store: store)
       isAsked = actions != nil
       return actions ?? []
@@ -151,8 +151,8 @@ struct QuestionTests {
       isEdit
       ? StartRace(editing: message, from: before, to: fleet.devices[0].core.replica.workspace)
       : StartRace(withdrawing: message, in: before)
-    fleet.note(0) { core, context, store in
-      core.questionAsked(.outcome(message), id: 7, at: context, store: store) ?? []
+    try fleet.note(0) { core, context, store in
+      try core.questionAsked(.outcome(message), id: 7, at: context, store: store) ?? []
     }
     fleet.deliver(.response(granted.response(id: standing.id)), to: 0)
     #expect(fleet.devices[0].core.running.isEmpty)

@@ -52,7 +52,7 @@ struct StoppedRequestTests {
 
   private static func stop(in fleet: inout Fleet) throws {
     let attempt = AttemptName(message: .numbered(1), number: 1)
-    fleet.note(other) { $0.questionAsked(.stop(attempt), id: 7, at: $1, store: $2) ?? [] }
+    try fleet.note(other) { try $0.questionAsked(.stop(attempt), id: 7, at: $1, store: $2) ?? [] }
     try fleet.settle()
   }
 

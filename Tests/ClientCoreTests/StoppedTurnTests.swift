@@ -42,8 +42,8 @@ struct StoppedTurnTests {
 
   private static func stop(in fleet: inout Fleet, on device: Int = other) throws {
     let attempt = AttemptName(message: .numbered(1), number: 1)
-    fleet.note(device) {
-      $0.questionAsked(.stop(attempt), id: 7, at: $1, store: $2) ?? []
+    try fleet.note(device) {
+      try $0.questionAsked(.stop(attempt), id: 7, at: $1, store: $2) ?? []
     }
     try fleet.settle()
   }
@@ -179,6 +179,18 @@ struct StoppedTurnTests {
     let message = try fleet.devices[1].core.replica.workspace.message(.numbered(1))
     #expect(message.status == .running && message.withdrawal == nil)
     #expect(fleet.devices[1].core.replica.record.outbox.isEmpty)
+  }
+
+  /// A stop that cannot be stored is reported as that, and nothing is asked.
+  @Test func aStopOnAFullDiskSaysSo() throws {
+    var fleet = try StoppedTurnTests.fleet(.retry)
+    let full = StoreError(code: .full, message: "full")
+    fleet.devices[1].store.failure = full
+    #expect(throws: Replica.Fault.store(full)) { try StoppedTurnTests.stop(in: &fleet) }
+    fleet.devices[1].store.failure = nil
+    try fleet.settle()
+    #expect(fleet.devices[1].authorityAnswers == [])
+    #expect(fleet.devices[1].core.replica.workspace.status(1) == .running)
   }
 
   /// Every device shows the pending stop while the host is offline.

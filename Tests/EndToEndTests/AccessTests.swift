@@ -39,16 +39,26 @@ extension EndToEnd {
         )
         try await a.send("s", "before")
         try await bed.agreement(a, b)
+        // What it made before it could know stays, and is sent when it is paired again.
+        try await a.cospool("sync", "off")
+        try await a.send("s", "kept here")
         let device = try await a.status().device
         let listed = try await server.command(["devices", "--json"]).succeeded()
         #expect(listed.standardOutput.contains(device))
         _ = try await server.command(["revoke", device]).succeeded()
+        try await a.cospool("sync", "on")
         try await bed.eventually("the live connection is refused", within: 60) {
           try await a.status().state == "refused"
         }
         #expect(try await a.status().refusalCode == "revoked")
         #expect(try await a.cospool("status").contains("to pair it again: cospool pair URL CODE"))
-        try await a.send("s", "kept here")
+        for command in [
+          ["send", "-s", "s", "lost"], ["queue", "pause", "-s", "s"], ["session", "delete", "s"],
+        ] {
+          let refused = try await a.attempt(command)
+          #expect(refused.code == 3, "\(refused)")
+          #expect(refused.standardError.contains("cospool pair URL CODE"), "\(refused)")
+        }
         try await b.send("s", "not for a")
         try await b.synchronise()
         #expect(try await a.contents("s") == ["before", "kept here"])

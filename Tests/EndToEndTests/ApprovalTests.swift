@@ -90,6 +90,33 @@ extension EndToEnd {
       }
     }
 
+    // I-135
+    @Test func anApprovalThatComesTooLateIsReported() async throws {
+      try await TestBed.run { bed in
+        let scene = try await Scene(bed)
+        let hook = try scene.ask()
+        try await scene.waits(on: scene.phone)
+        try await scene.phone.cospool("sync", "off")
+        let kept = try await scene.phone.attempt("approve", "api")
+        #expect(kept.isSuccess && kept.standardOutput == "kept, api: Bash: make test\n", "\(kept)")
+        #expect(kept.standardError.contains("cospool inbox says so"), "\(kept)")
+        try await scene.host.cospool("deny", "api")
+        _ = try await scene.decision(of: hook)
+        try await scene.phone.cospool("sync", "on")
+        try await bed.eventually("the inbox says that it does not count", within: 90) {
+          let inbox = try await scene.phone.cospool("inbox")
+          return inbox.contains("Approval Not Used, in api")
+            && inbox.contains("host answered first")
+        }
+        let inbox = try await scene.phone.cospool("inbox")
+        let command = try #require(
+          inbox.split(separator: "\n").last { $0.hasPrefix("to dismiss it: cospool ") })
+        let words = command.dropFirst("to dismiss it: cospool ".count).split(separator: " ")
+        _ = try await scene.phone.attempt(words.map(String.init)).succeeded()
+        #expect(try await !scene.phone.cospool("inbox").contains("Not Used"))
+      }
+    }
+
     @Test func aDenialCarriesItsReason() async throws {
       try await TestBed.run { bed in
         let scene = try await Scene(bed)

@@ -109,7 +109,7 @@ extension EndToEnd {
         for words in [["queue", "edit", id, "other"], ["queue", "cancel", id]] {
           let late = try await a.attempt(words)
           #expect(late.code == 5, "\(late)")
-          #expect(late.standardError.contains("cospool queue stop -s SESSION"), "\(late)")
+          #expect(late.standardError.contains("cospool queue stop -s s\n"), "\(late)")
         }
         try await a.cospool("queue", "stop", "-s", "s")
       }

@@ -44,18 +44,28 @@ extension EndToEnd {
         let refused = try await late.attempt("pair", "--show")
         #expect(refused.code != 0 && refused.standardError.contains("viewer"), "\(refused)")
 
-        // Its operations stay on the device, which reports that.
-        _ = try await late.attempt("send", "-s", "s", "mine").succeeded()
-        try await bed.eventually("it is refused") {
-          try await late.status().refusalCode == "notAllowed"
+        // It changes nothing, here or elsewhere, and says what would let it.
+        let id = try #require(try await late.queue("s").messages.first?.id)
+        for command in [
+          ["send", "-s", "s", "mine"], ["queue", "cancel", id], ["queue", "edit", id, "mine"],
+          ["queue", "pause", "-s", "s"], ["session", "delete", "s"],
+          ["session", "host", "s", "this"], ["undo"],
+        ] {
+          let output = try await late.attempt(command)
+          #expect(output.code == 3, "\(command): \(output)")
+          #expect(output.standardError.contains("cospool-server pair --role"), "\(output)")
         }
-        let sent = try await late.attempt("send", "-s", "s", "more").succeeded()
-        #expect(sent.standardError.contains("Saved on this device only"), "\(sent)")
-        #expect(
-          try await late.cospool("queue", "list", "-s", "s").contains(
-            "[the server refused it] mine"))
-        let waited = try await late.attempt("sync", "wait", "--timeout", "1")
-        #expect(waited.code == 75 && waited.standardError.contains("paired to view"), "\(waited)")
+        #expect(try await late.contents("s") == ["from the first"])
+        #expect(try await late.status().outgoing == 0)
+        #expect(try await late.cospool("status").contains("viewer: it can read"))
+        try await late.cospool("draft", "set", "-s", "s", "mine")
+        // As an author it works at once.
+        let again = try await server.command(["pair", "--role", "author", "--json"]).succeeded()
+        let role: Server.PairingCode = try again.decoded()
+        let paired = try await late.attempt("pair", server.url, role.code).succeeded()
+        #expect(paired.standardOutput.contains("author: it can queue"), "\(paired)")
+        try await late.send("s", "mine")
+        try await bed.agreement(a, late)
 
         // A code ends with the access of the device that requested it.
         let pending = try await invite(from: b)
@@ -66,6 +76,28 @@ extension EndToEnd {
         let log = try await server.command(["log"]).succeeded().standardOutput
         #expect(log.contains("role viewer, by the device"))
         #expect(log.contains("let in by device \(try await a.status().device)"))
+      }
+    }
+
+    @Test func aDeviceThatIsPairedAgainSyncsAgain() async throws {
+      try await TestBed.run { bed in
+        let server = try await bed.server()
+        let a = try await bed.device("a", of: server)
+        try await a.send("s", "wait")
+        try await a.cospool("config", "set", "command", "true")
+        try await a.cospool("config", "set", "agent", "command")
+        try await a.synchronise()
+        try await a.cospool("sync", "off")
+        #expect(try await a.cospool("unpair").contains("until the device is paired again"))
+        try await a.cospool("session", "host", "s", "this")
+        try await bed.eventually("the queue says why nothing starts") {
+          try await a.cospool("queue", "list", "-s", "s").contains("this device was unpaired")
+        }
+        let code = try await server.code()
+        let paired = try await a.attempt("pair", server.url, code).succeeded().standardOutput
+        #expect(paired.contains("Sync was off, and is on again."), "\(paired)")
+        #expect(paired.contains("earlier change"), "\(paired)")
+        try await a.synchronise()
       }
     }
 

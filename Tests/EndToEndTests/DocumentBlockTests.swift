@@ -45,6 +45,7 @@ extension EndToEnd {
       "curl http://127.0.0.1:9420": "MetricsTests: the port may be another's",
       "cospool queue import --lines": "FileCommandTests: the file is the reader's own",
       "cospool queue list -s review --watch": "TerminalTests: it watches until it is stopped",
+      "cospool output review": "OutputFlowTests: no agent has run here",
       "claude mcp add": "the agents' own programs: make agents-check",
       "codex mcp add": "the agents' own programs: make agents-check",
     ]

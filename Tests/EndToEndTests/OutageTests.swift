@@ -66,6 +66,13 @@ extension EndToEnd {
           try await b.message(message).status == "unknown"
         }
         #expect(other.starts() == [])
+        // Nothing works there any more, and its user decides.
+        let task = try await b.task("s")
+        #expect(task?.status == "error", "\(String(describing: task))")
+        let stop = try await b.cospool("queue", "stop", "-s", "s")
+        #expect(stop.hasPrefix("no agent is running. Message "), "\(stop)")
+        #expect(
+          stop.contains("cospool queue retry ") && stop.contains("when it is back"), "\(stop)")
         try await b.cospool("queue", "retry", message)
         try await bed.eventually("it runs on b", within: 90) { other.starts().count == 1 }
         #expect(other.starts().map(\.attempt) == [2] && agent.starts().count == 1)
@@ -84,11 +91,16 @@ extension EndToEnd {
         }
         #expect(
           try await b.cospool("queue", "stop", "-s", "s").contains("cospool session take-over s"))
-        try await b.cospool("session", "take-over", "s")
+        let text = try await b.cospool("session", "take-over", "s")
+        #expect(text.contains("the interrupted message counts as cancelled"), "\(text)")
         // The stop counts, even if its device never hears of it.
         try await bed.eventually("it is cancelled", within: 90) {
           try await b.message(message).status == "cancelled"
         }
+        // I-136: its session does not stay at work.
+        let task = try await b.task("s")
+        #expect(task?.status == "completed", "\(String(describing: task))")
+        #expect(try await !b.cospool("session", "list").contains("working"))
       }
     }
 

@@ -14,6 +14,9 @@ enum FrameTarget {
         operations.reduce(0, { $0 + $1.length }) < 10_000
       else { return }
       try DeltaTarget.checkRoundTrip(operations)
+    case .request(let request):
+      guard let question = try? InboxRequest(request) else { return }
+      try require("another request comes back", question.request(id: request.id) == request)
     case .snapshot(let part) where part.count == 1:
       guard let image = try? PackedSnapshot.unpack(part.bytes) else { return }
       let again = try require("the packed snapshot does not unpack") {

@@ -40,6 +40,59 @@ struct DocumentTests {
       + workspace.threadQueue().threads.map { "\($0)" } + workspace.sessions().map { "\($0)" }
   }
 
+  private func document(
+    _ messages: [(number: UInt64, attempts: Int, error: String?)], pauses: [String] = []
+  ) -> WorkspaceDocument {
+    WorkspaceDocument(sessions: [
+      WorkspaceDocument.Session(
+        id: .named("s"), name: nil, project: nil, pauses: pauses, locked: false,
+        messages: messages.map { number, attempts, error in
+          var message = WorkspaceDocument.Message(
+            id: .numbered(number), content: "do \(number)", priority: "normal", createdAt: 1,
+            device: nil)
+          message.attempts = attempts
+          message.lastError = error
+          return message
+        }, cancelled: [])
+    ])
+  }
+
+  /// An agent may have done it already: nothing starts before a user has looked.
+  @Test func whatWasStartedBeforeWaitsInAPausedSession() throws {
+    var device = TestDevice(1)
+    try device.perform(.send("mine", as: 9, in: "s", requeues: false))
+    try device.perform(.setHost(.named("s"), DeviceID(high: 0xD, low: 1)))
+    #expect(device.workspace.startable(in: .named("s"))?.message == .numbered(9))
+    let fresh = document([(1, 0, nil)])
+    try device.perform(.importDocument(fresh))
+    #expect(device.workspace.session(.named("s"))?.paused == false)
+    for started in [document([(1, 1, nil), (2, 1, nil)]), document([(3, 0, "it was stopped")])] {
+      let trial = device.workspace.counts(of: started)
+      #expect(trial.started == 1 && trial.held == [.named("s")])
+      guard case .imported(let counts) = try device.perform(.importDocument(started)).notice else {
+        Issue.record("nothing was imported")
+        return
+      }
+      #expect(counts.started == 1 && counts.held == [.named("s")])
+      #expect(device.workspace.session(.named("s"))?.paused == true)
+      #expect(device.workspace.startable(in: .named("s")) == nil)
+      let queue = try device.workspace.messageQueue(.named("s"))
+      #expect(queue.pauseReasons == ["imported messages were started before"])
+      // An import again, or one of what is known, pauses nothing.
+      try device.perform(.resume(.named("s")))
+      _ = try device.perform(.importDocument(started))
+      #expect(device.workspace.session(.named("s"))?.paused == false)
+    }
+  }
+
+  @Test func aPauseComesWithTheMessages() throws {
+    var device = TestDevice(1)
+    try device.perform(.send("mine", as: 9, in: "s", requeues: false))
+    try device.perform(.importDocument(document([(1, 0, nil)], pauses: ["production freeze"])))
+    #expect(
+      try device.workspace.messageQueue(.named("s")).pauseReasons == ["production freeze"])
+  }
+
   @Test(arguments: TestSeeds.list(standard: 25, from: 3_000))
   func exportsAreImported(seed: UInt64) throws {
     let device = worked(seed: seed)

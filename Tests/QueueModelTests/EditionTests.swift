@@ -43,6 +43,24 @@ struct EditionTests {
     }
   }
 
+  /// A device that edits it without having looked may not know what another one saved.
+  @Test func whoSavedATextLastIsKnown() throws {
+    var one = TestDevice(1)
+    try one.perform(.send("Bump", as: 1, in: "s", requeues: false))
+    var other = TestDevice(2, now: one.now)
+    try other.merge(one.made)
+    func saved(_ device: TestDevice, _ number: UInt64) -> MessageVersion? {
+      device.workspace.textSavedElsewhere(of: Self.id, than: DeviceID(high: 0xD, low: number))
+    }
+    #expect(saved(one, 1) == nil && saved(other, 2) == nil, "it was never edited")
+    try one.perform(.edit(Self.id, content: "Bump to 2", base: nil))
+    try other.merge(one.made)
+    #expect(saved(one, 1) == nil)
+    #expect(saved(other, 2)?.text == "Bump to 2" && saved(other, 2)?.device == "device 1")
+    try other.perform(.edit(Self.id, content: "Bump to 3", base: nil))
+    #expect(saved(other, 2) == nil)
+  }
+
   @Test(arguments: WordMergeTests.pairs)
   func aMergedTextWaitsOnBothDevices(_ texts: WordMergeTests.Pair) throws {
     let pair = try Pair(texts.base, texts.first, texts.second, behind: "Tell me")

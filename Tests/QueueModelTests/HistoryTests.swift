@@ -19,4 +19,13 @@ struct HistoryTests {
       })
     #expect(entry.milliseconds == device.now)
   }
+
+  /// A host keeps its session: that is no addition of it.
+  @Test func aHostIsNamedInOneEntry() throws {
+    var device = TestDevice(1)
+    try device.perform(.addSession(.named("s"), name: nil, project: nil))
+    let outcome = try device.perform(.setHost(.named("s"), DeviceID(high: 0xD, low: 1)))
+    let actions = device.workspace.history(of: outcome.operations).map(\.action.name)
+    #expect(actions == ["setHost"])
+  }
 }

@@ -151,6 +151,16 @@ struct NeedsTests {
     refuse(1, [.numbered(11)], .alreadyStarted(id: one))
   }
 
+  /// A start releases what waits, and changes nothing once its needs are met.
+  @Test func aStartOfWhatWaitsForNothingChangesNothing() throws {
+    var device = try device()
+    try device.perform(.setNeeds(.numbered(2), [.numbered(1)]))
+    try report(.succeeded, of: 1, by: &device)
+    #expect(try device.perform(.setNotBefore(.numbered(2), nil)).notice == .unchanged)
+    try device.perform(.setNeeds(.numbered(3), [.numbered(2)]))
+    #expect(try device.perform(.setNotBefore(.numbered(3), nil)).notice == .done)
+  }
+
   /// Whoever was queued first does not wait, whatever the order in which devices hear of it.
   @Test func circlesAreCutAtTheSamePlaceEverywhere() throws {
     var one = try device()

@@ -53,6 +53,8 @@ struct SessionCommandTests {
     var device = TestDevice(1)
     try device.perform(.send("one", as: 1, in: "s"))
     try device.perform(.pause(.named("s"), reason: nil))
+    try device.perform(.setHost(.named("s"), DeviceID(high: 0xD, low: 1)))
+    try device.perform(.setOnMerge(.named("s"), .run))
     #expect(try device.perform(.deleteSession(.named("s"))).notice == .done)
     #expect(device.workspace.sessions() == [])
     #expect(device.workspace.status(1) == .cancelled)
@@ -65,10 +67,13 @@ struct SessionCommandTests {
     ] {
       #expect(throws: QueueError.sessionNotFound(id: "s")) { try device.perform(command) }
     }
-    // A send restores it, empty and running.
+    // A send restores it, as a new one.
     try device.perform(.send("two", as: 2, in: "s"))
     #expect(device.workspace.numbers("s") == [2])
-    #expect(try device.workspace.messageQueue(.named("s")).paused == false)
+    let session = try #require(device.workspace.session(.named("s")))
+    #expect(!session.paused)
+    #expect(session.host == nil)
+    #expect(session.onMerge == .wait)
   }
 
   // S0-17, S0-18.

@@ -184,6 +184,34 @@ struct SessionConflictTests {
     }
   }
 
+  /// Whoever adds to a paused queue expects that nothing starts before somebody resumes it.
+  @Test(arguments: ["send", "restore", "move"])
+  func aDeletedSessionThatLivesIsStillPaused(by addition: String) throws {
+    try ConflictScenario.verify(
+      setup: { device in
+        try device.perform(.send("one", as: 1, in: "s"))
+        try device.perform(.send("two", as: 2, in: "s"))
+        try device.perform(.send("three", as: 3, in: "t"))
+        try device.perform(.cancel([.numbered(1)]))
+        try device.perform(.pause(.named("s"), reason: "freeze"))
+      },
+      authors: [
+        { device in
+          switch addition {
+          case "send": try device.perform(.send("new", as: 9, in: "s"))
+          case "restore": try device.perform(.restore(.numbered(1)))
+          default: try device.perform(.move([.numbered(3)], to: .after(.numbered(2))))
+          }
+        },
+        { try $0.perform(.deleteSession(.named("s"))) },
+      ]
+    ) { device in
+      let queue = try device.workspace.messageQueue(.named("s"))
+      #expect(queue.messages.count == 1)
+      #expect(queue.pauseReasons == ["freeze"])
+    }
+  }
+
   @Test func anEditInADeletedSessionIsKeptForRestore() throws {
     try ConflictScenario.verify(
       setup: messages("s"),

@@ -416,4 +416,21 @@ struct UndoAgentTests {
     try device.perform(.redo)
     #expect(device.workspace.numbers("s").count == 150)
   }
+
+  /// However fast they follow each other; of each, only what was not there before counts.
+  @Test func twoImportsAreTwoChanges() throws {
+    var source = TestDevice(2, queueSizeMax: 1_000)
+    var device = TestDevice(1)
+    for last in [1, 3] as [UInt64] {
+      for number in (last == 1 ? 1 : 2)...last {
+        try source.perform(.send("text \(number)", as: number, in: "s"))
+      }
+      for part in source.workspace.document().parts { try device.perform(.importDocument(part)) }
+    }
+    #expect(device.history.undoCount == 2)
+    #expect(device.history.undoLabel?.count == 2)
+    try device.perform(.undo)
+    #expect(device.workspace.numbers("s") == [1])
+    #expect(device.history.undoLabel?.count == 1)
+  }
 }

@@ -94,7 +94,7 @@ def check_conversation(browser, fixture, figures):
     exact = page.locator(".turn time").first.get_attribute("title")
     expect(len(exact) > 12, f"the exact time is {exact}")
     picture(page, "conversation")
-    # What another device ran names that device.
+    # What another device ran is read from there, while that is connected.
     agent(fixture, "echo written there", laptop)
     laptop.api("POST", "sessions", {"id": "talk-there"})
     laptop.api("PUT", "sessions/talk-there/host", {"device": "this"})
@@ -102,7 +102,16 @@ def check_conversation(browser, fixture, figures):
     until(lambda: any(each["id"] == "talk-there" for each in desk.api("GET", "sessions")["sessions"])
           and desk.api("GET", "queues?state=done&session=talk-there")["queues"], "it is done")
     go(page, "#/s/talk-there")
-    shown(turn(page, "over there")).to_contain_text("Its output is on laptop.")
+    shown(turn(page, "over there").locator(".said")).to_contain_text("written there")
+    browser.excused = True
+    laptop.stop()
+    try:
+        until(lambda: not any(each["connected"] for each in desk.api("GET", "status")["sync"]["devices"] if each["name"] == "laptop"),
+              "the laptop is away")
+        page.reload()
+        shown(turn(page, "over there")).to_contain_text("Its output is on laptop, which has been away since")
+    finally:
+        laptop.start()
     for device in (desk, laptop):
         device.api("PUT", "settings/agent", {"value": "none"})
 

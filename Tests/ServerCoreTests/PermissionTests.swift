@@ -60,6 +60,30 @@ import WireProtocol
     #expect(answer == .notAwaited)
   }
 
+  /// The device knows it as it begins; for a host whose access does not end, nothing is sent.
+  @Test func aDeviceLearnsItsRoleBeforeItsWelcome() throws {
+    for (role, end, expected) in [
+      (DeviceRole.viewer, Int64?.none, AccessNotice(role: .viewer, expiresAt: nil)),
+      (.host, 2_000_000_000_000, AccessNotice(role: .host, expiresAt: 2_000_000_000_000)),
+      (.host, nil, nil),
+    ] {
+      var scene = ServerScene()
+      let device = scene.device(1)
+      give(role, to: device, in: scene)
+      scene.storage.withState { state in
+        for hash in state.tokens.keys { state.expiries[hash] = end }
+      }
+      let frames = scene.take(scene.connect(device))
+      guard
+        let welcome = frames.firstIndex(where: { if case .welcome = $0 { true } else { false } })
+      else {
+        Issue.record("no welcome: \(frames)")
+        continue
+      }
+      #expect(Array(frames[..<welcome]) == (expected.map { [.access($0)] } ?? []))
+    }
+  }
+
   @Test func authorsQueueAndRunNothing() throws {
     var scene = ServerScene()
     var author = scene.device(1)

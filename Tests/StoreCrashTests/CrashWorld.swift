@@ -193,7 +193,7 @@ final class CrashWorld {
       case .report(let problem):
         report("device \(index): \(problem.message)")
       case .changed, .agent, .answered, .decided, .answerEnded, .replied, .notified,
-        .notificationEnded, .connectionMissed:
+        .notificationEnded, .connectionMissed, .outputWanted:
         break
       }
     }

@@ -14,7 +14,7 @@ import WireProtocol
         try await client.perform(.text("one", 1))
         try await client.waitUntilSynced(timeout: ClientFixture.patience)
         let message = MessageID(high: 9, low: 1)
-        let answer = await client.engine.ask(.outcome(message), within: limit)
+        let answer = try await client.engine.ask(.outcome(message), within: limit)
         #expect(answer == .unavailable)
       }
     }

@@ -137,16 +137,20 @@ import WireProtocol
         try await client.waitUntilSynced(timeout: ClientFixture.patience)
         fixture.server.push(.refused(Refusal(code: .revoked, message: "revoked")))
         for await status in client.syncStatusUpdates() where status.state == .refused { break }
-        try await client.perform(.text("kept", 1))
+        await #expect(throws: ClientError.notAllowed(.ended(reason: "revoked"))) {
+          try await client.perform(.text("refused", 1))
+        }
         #expect(client.syncStatus().refusalCode == "revoked")
-        #expect(client.syncStatus().outgoing > 0)
+        #expect(client.syncStatus().outgoing == 0)
         await #expect(throws: ClientError.authentication(message: "revoked")) {
           try await client.waitUntilSynced(timeout: ClientFixture.patience)
         }
-        // Pairing again restores it, with everything.
+        // Pairing again restores it.
         _ = try await client.pair(server: fixture.server.url, code: "BCDFGHJK")
         try await client.waitUntilSynced(timeout: ClientFixture.patience)
-        #expect(try fixture.server.workspace.texts() == ["kept"])
+        try await client.perform(.text("taken", 2))
+        try await client.waitUntilSynced(timeout: ClientFixture.patience)
+        #expect(try fixture.server.workspace.texts() == ["taken"])
       }
     }
   }

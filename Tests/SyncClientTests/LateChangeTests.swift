@@ -35,14 +35,33 @@ import Testing
       let client = try await fixture.open()
       _ = try await client.pair(server: fixture.server.url, code: "BCDF-GHJK")
       try await client.perform(.text("do it", 1))
-      // Nothing can start without a host, so nothing is uncertain.
+      // The message never left this device, so no other one can have started it.
       #expect(
         try await client.queues.edit(message, content: "do this", base: nil).isConfirmed)
       try await client.perform(.setHost(SessionID("a"), client.deviceID))
-      let edit = try await client.queues.edit(message, content: "do that", base: nil)
-      #expect(edit.receipt.notice == .done && !edit.isConfirmed)
-      #expect(try await client.queues.cancel([message]).outcomes == [message: .unconfirmed])
+      #expect(
+        try await client.queues.edit(message, content: "do that", base: nil).isConfirmed)
+      #expect(try await client.queues.cancel([message]).outcomes == [message: .cancelled])
       await client.close()
+    }
+  }
+
+  /// The server has the messages; another device may have become their host since.
+  @Test(.timeLimit(.minutes(10)))
+  func withoutAConnectionAHostMayBeUnknown() async throws {
+    try await ClientFixture.withServer { fixture in
+      try await fixture.running { client in
+        let other = MessageID(high: 9, low: 2)
+        try await client.perform(.text("do it", 1))
+        try await client.perform(.text("do this as well", 2))
+        try await client.waitUntilSynced(timeout: ClientFixture.patience)
+        try await client.setSyncEnabled(false)
+        let edit = try await client.queues.edit(message, content: "do that", base: nil)
+        #expect(edit.receipt.notice == .done && !edit.isConfirmed)
+        #expect(
+          try await client.queues.cancel([message, other]).outcomes
+            == [message: .unconfirmed, other: .unconfirmed])
+      }
     }
   }
 

@@ -98,6 +98,36 @@ private enum Sample {
     }
   }
 
+  @Test func thePauseOfAQueueComesAlong() async throws {
+    try await ClientFixture.withServer { fixture in
+      let (session, target) = (try SessionID("a"), try SessionID("b"))
+      let client = try await fixture.open()
+      try await client.perform(.text("deploy", 1))
+      try await client.perform(.pause(session, reason: "production freeze"))
+      let file = try await client.queues.exportFile(of: session)
+      try await client.perform(.cancel([MessageID(high: 9, low: 1)]))
+      await client.close()
+      try FileManager.default.removeItem(atPath: fixture.directory)
+      let other = try await fixture.open()
+      try await other.perform(.text("mine", 2, in: "b"))
+      try await other.queues.importFile(file, into: target)
+      #expect(try other.workspace().messageQueue(target).pauseReasons == ["production freeze"])
+      await other.close()
+    }
+  }
+
+  @Test func anEmptyFileMakesNoSession() async throws {
+    try await ClientFixture.withServer { fixture in
+      let client = try await fixture.open()
+      let empty = Data(#"{"version":1,"sessionId":"s","messages":[]}"#.utf8)
+      #expect(try await client.queues.importFile(empty) == ImportCounts())
+      #expect(
+        try await client.queues.importFile(empty, into: SessionID("other")) == ImportCounts())
+      #expect(client.workspace().sessions().isEmpty)
+      await client.close()
+    }
+  }
+
   @Test func aFileCanBeImportedIntoAnotherSession() async throws {
     try await ClientFixture.withServer { fixture in
       let client = try await fixture.open()

@@ -13,6 +13,8 @@ final class ScriptedServer: Sendable {
   struct Script: Sendable {
     /// The answer to every `hello` instead of a welcome.
     var greetingRefusal: Refusal?
+    /// What it says of the device's access before every welcome.
+    var access: AccessNotice?
     /// The answer to `pair`.
     var pairing: Frame?
     /// The number of batches that are stored, after which the connection is cut without an answer.
@@ -177,7 +179,8 @@ final class ScriptedServer: Sendable {
       return (state.script.pairing.map { [$0] } ?? [], false)
     case .hello(let hello):
       if let refusal = state.script.greetingRefusal { return ([.refused(refusal)], false) }
-      return (welcome(hello, state), false)
+      let access = state.script.access.map { [Frame.access($0)] } ?? []
+      return (access + welcome(hello, state), false)
     case .changes(let changes):
       try state.append(PackedDelta.unpack(changes.delta))
       if state.script.cutsAfterStoring > 0 {

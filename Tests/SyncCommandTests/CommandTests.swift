@@ -63,6 +63,12 @@ import Testing
         (["session", "add", "docs", "--name", "Docs"], "added docs"),
         (["session", "add", "docs"], "there already"),
         (["session", "rename", "docs", "Manual"], "renamed docs"),
+        (["session", "on-merge", "docs", "run"], "messages with merged texts start: docs"),
+        (["session", "on-merge", "docs", "run"], "unchanged: it is run already"),
+        (
+          ["session", "on-lost-server", "docs", "stop"],
+          "20 seconds after its host loses the server, the agent stops: docs"
+        ),
         (["thread", "unlock", "review"], "unlocked review"),
         (["thread", "unlock", "review"], "not locked"),
         (["thread", "move", "review", "--to", "1"], "unchanged"),
@@ -77,6 +83,25 @@ import Testing
           arguments, variables: ["COSPOOL_DATA": fixture.directory])
         #expect(outcome.exitCode == 0 && outcome.output == text, "\(arguments): \(outcome)")
       }
+    }
+  }
+
+  // I-40
+  @Test func aMoveSaysWhereItLanded() async throws {
+    try await CommandFixture.run { fixture in
+      _ = await fixture.cospool("send", "-s", "review", "--id", Self.first, "one")
+      _ = await fixture.cospool("send", "-s", "review", "two")
+      _ = await fixture.cospool("send", "-s", "review", "--urgent", "--id", Self.second, "three")
+      let end =
+        ", the nearest possible one: a message that an agent had comes first, then urgent ones, then normal ones"
+      let stays = await fixture.cospool("queue", "move", "11111", "--to", "1")
+      #expect(
+        stays.output == "unchanged: it is there already. It is at position 2" + end, "\(stays)")
+      let moved = await fixture.cospool("queue", "move", "11112", "--to", "3")
+      #expect(moved.output.hasSuffix("It is at position 1" + end), "\(moved)")
+      #expect(
+        await fixture.cospool("queue", "move", "11111", "--to", "3").output
+          == #"moved "one" in review, position 3"#)
     }
   }
 

@@ -8,6 +8,50 @@ import Testing
 @Suite(.timeLimit(.minutes(10))) struct FileCommandTests {
   private static let id = "11111111-1111-4111-8111-111111111111"
 
+  @Test func twoFilesOfOneNameAreNamedByTheirHashes() async throws {
+    try await CommandFixture.run { fixture in
+      let folder = URL.temporaryDirectory.appending(path: UUID().uuidString)
+      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+      defer { try? FileManager.default.removeItem(at: folder) }
+      let path = folder.appending(path: "ch.txt").path(percentEncoded: false)
+      _ = await fixture.cospool("send", "-s", "s", "--id", Self.id, "look")
+      for text in ["one", "two"] {
+        try Data(text.utf8).write(to: URL(filePath: path))
+        #expect(await fixture.cospool("queue", "attach", "1111", path).exitCode == 0)
+      }
+      let list = await fixture.cospool("queue", "files", "1111").output
+      let hashes = list.matches(of: #/\b[0-9a-f]{8}\b/#).map { String($0.output) }
+      #expect(hashes.count == 2)
+      for command in [["detach"], ["fetch"]] {
+        let answer = await CommandFixture.cospool(
+          ["queue"] + command + ["1111", "ch.txt"], variables: ["COSPOOL_DATA": fixture.directory])
+        #expect(answer.exitCode == 5, "\(answer)")
+        #expect(hashes.allSatisfy(answer.errors.contains), "\(answer)")
+      }
+      // A document has no files, and says so; so does its import where they are not.
+      let document = await fixture.cospool("export", fixture.directory + "/all.json")
+      #expect(document.errors.contains("2 files are not in the document: ch.txt, ch.txt"))
+      try await CommandFixture.run { other in
+        let brought = await other.cospool("import", fixture.directory + "/all.json")
+        #expect(brought.errors.contains("2 files are not in the document, nor on this device"))
+      }
+    }
+  }
+
+  @Test func aMessageThatWasStartedBeforeIsImportedIntoAPausedSession() async throws {
+    try await CommandFixture.run { fixture in
+      let file =
+        #"{"version":1,"sessionId":"s","messages":[{"id":"\#(Self.id)","content":"deploy","#
+        + #""createdAt":"2026-01-01T00:00:00Z","attempts":1}]}"#
+      let brought = await fixture.cospool("queue", "import", "-", input: file)
+      #expect(brought.exitCode == 0, "\(brought)")
+      #expect(brought.errors.contains("1 message was started before"), "\(brought)")
+      #expect(brought.errors.contains("cospool queue resume -s s"), "\(brought)")
+      let list = await fixture.cospool("queue", "list", "-s", "s").output
+      #expect(list.contains("imported messages were started before"), "\(list)")
+    }
+  }
+
   // C-12
   @Test func filesAreAttachedListedFetchedAndTakenAway() async throws {
     try await CommandFixture.run { fixture in

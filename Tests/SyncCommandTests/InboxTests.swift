@@ -108,6 +108,25 @@ import Testing
     }
   }
 
+  // I-41
+  @Test func whatWaitsInVainIsListedWithItsCommand() async throws {
+    try await CommandFixture.run(threadQueue: false) { fixture in
+      _ = await fixture.cospool("send", "-s", "build", "--id", Self.id, "Build it")
+      let other = "22222222-2222-4222-8222-222222222222"
+      _ = await fixture.cospool(
+        "send", "--new", "-s", "s", "--id", other, "--after", "1111", "Deploy it")
+      #expect(try await lines(fixture).isEmpty)
+      #expect(await fixture.cospool("queue", "cancel", "1111").exitCode == 0)
+      let found = try await lines(fixture)
+      #expect(found.map(\.reason) == [.inVain] && found.map(\.session.rawValue) == ["s"])
+      #expect(found.first?.note == "waits for “Build it” in build, which was cancelled")
+      #expect(found.first?.command == "cospool queue start 22222222", "\(found)")
+      #expect(await fixture.cospool("inbox").output.contains("waits in vain"))
+      #expect(await fixture.cospool("queue", "start", "2222").exitCode == 0)
+      #expect(try await lines(fixture).isEmpty)
+    }
+  }
+
   @Test func withTheThreadQueueOffItSaysHowToTurnItOn() async throws {
     try await CommandFixture.run(threadQueue: false) { fixture in
       #expect(await fixture.cospool("send", "-s", "a", "go").exitCode == 0)

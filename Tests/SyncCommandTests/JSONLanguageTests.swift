@@ -15,7 +15,8 @@ import Testing
     [
       "send -s a --id \(one) one", "send -s a --id \(two) two", "overview", "inbox", "status",
       "notifications list", "notifications dismiss", "notifications visible", "log",
-      "log \(one)", "web status", "web off", "web rename unknown name", "web revoke unknown",
+      "log \(one)", "output a", "output \(one)", "web status", "web off", "web rename unknown name",
+      "web revoke unknown",
       "queue list", "queue list -s a", "queue show 1111", "queue edit 1111 other",
       "queue move 1111 --to 2", "queue cancel 1111", "queue list --cancelled -s a",
       "queue restore 1111", "queue priority 1111 urgent", "queue pause -s a", "queue resume -s a",

@@ -34,7 +34,9 @@ import Testing
       let started = await fixture.cospool("queue", "start", id)
       #expect(started.output == "due now: \"tonight\" in s", "\(started)")
       #expect(try await message("tonight", in: fixture).answer.later == nil)
-      #expect(await fixture.cospool("queue", "start", id).output == "it waits for nothing")
+      #expect(
+        await fixture.cospool("queue", "start", id).output
+          == "unchanged: it waits neither for a time nor for other messages")
 
       let at = await fixture.cospool("queue", "later", id, "--at", "02:00")
       #expect(

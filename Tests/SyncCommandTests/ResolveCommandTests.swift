@@ -33,7 +33,7 @@ import Testing
       let list = await fixture.cospool("queue", "list", "-s", "release")
       #expect(list.output.contains("[merged] \(Self.merged)"), "\(list.output)")
       let show = await fixture.cospool("queue", "show", "1111")
-      for text in Self.texts + ["cospool queue resolve 11111111 --take 1", "version 2, by desk"] {
+      for text in Self.texts + ["cospool queue resolve 11111111 --take 1-", "version 2, by desk"] {
         #expect(show.output.contains(text), "\(text) in \(show.output)")
       }
       let json = await fixture.cospool("queue", "show", "1111", "--json")
@@ -68,6 +68,17 @@ import Testing
       #expect(await fixture.cospool("undo").exitCode == 0)
       let undone = await fixture.cospool("queue", "list", "-s", "release")
       #expect(undone.output.contains("[merged] \(Self.merged)"), "\(undone.output)")
+    }
+  }
+
+  @Test func aStartSaysThatItWaitsForAChoice() async throws {
+    try await withMerged { fixture in
+      let answer = await fixture.cospool("queue", "start", "1111")
+      #expect(answer.output.contains("cospool queue show 11111111"), "\(answer)")
+      #expect(await fixture.cospool("queue", "resolve", "1111", "--take", "1").exitCode == 0)
+      #expect(await fixture.cospool("queue", "hold", "1111").exitCode == 0)
+      let held = await fixture.cospool("queue", "start", "1111")
+      #expect(held.output == "it is on hold while it is edited", "\(held)")
     }
   }
 
@@ -132,8 +143,47 @@ import Testing
     let failure = #expect(throws: CommandFailure.self) {
       try several.lookUp(message, surroundings())
     }
-    #expect(failure?.code == "versionAmbiguous")
-    #expect(failure?.message.contains("2 or 3") == true, "\(failure as Any)")
+    #expect(failure?.code == "versionsUnseen")
+    several = try resolve(taking: SeenVersions(of: message).marked("desk"))
+    let named = #expect(throws: CommandFailure.self) {
+      try several.lookUp(message, surroundings())
+    }
+    #expect(named?.code == "versionAmbiguous")
+    #expect(named?.message.contains("2 or 3") == true, "\(named as Any)")
+  }
+
+  /// An older save arrives after the user looked, and the numbers are others.
+  @Test func aTextThatWasNotShownIsNotTaken() throws {
+    let versions: [(device: String, text: String)] = [
+      ("desk", Self.texts[0]), ("laptop", Self.texts[1]),
+    ]
+    let seen = SeenVersions(of: try shown(versions))
+    let now = try shown([("host", "Bump nothing")] + versions)
+    for take in ["1", "desk", "merged"] {
+      var pasted = try resolve(taking: seen.marked(take))
+      try pasted.lookUp(try shown(versions), surroundings())
+      #expect(pasted.chosen != nil)
+      for (text, code) in [(seen.marked(take), "versionsChanged"), (take, "versionsUnseen")] {
+        var late = try resolve(taking: text)
+        let failure = #expect(throws: CommandFailure.self) {
+          try late.lookUp(now, surroundings())
+        }
+        #expect(failure?.code == code && failure?.exitCode == 5, "\(failure as Any)")
+        #expect(late.chosen == nil)
+      }
+    }
+    // At a terminal, all texts are shown.
+    var asking = try resolve(taking: "1")
+    let question = Mutex("")
+    try asking.lookUp(
+      now,
+      surroundings { text in
+        question.withLock { $0 = text }
+        return true
+      })
+    for text in ["Bump nothing"] + Self.texts {
+      #expect(question.withLock { $0 }.contains(text))
+    }
   }
 
   /// A user at a terminal sees the text first, because its number may have changed.

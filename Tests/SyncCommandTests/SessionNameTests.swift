@@ -242,8 +242,8 @@ import Testing
       #expect(lines.contains { $0.contains("cospool session agent build claude") })
       #expect(lines.last == "desk, no server")
       let status = await fixture.cospool("status").output
-      #expect(status.contains("not assigned to a device: cospool session host SESSION this"))
-      #expect(status.contains("no agent set up: cospool session agent SESSION claude"))
+      #expect(status.contains("review: not assigned to a device: cospool session host review this"))
+      #expect(status.contains("build: no agent set up: cospool session agent build claude"))
     }
   }
 

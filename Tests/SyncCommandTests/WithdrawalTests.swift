@@ -57,7 +57,7 @@ import Testing
     #expect(
       try outcome(arguments, of: answer("unconfirmed"))
         == .init(
-          errors: "cospool: not confirmed for \(Self.first): the server did not answer. It is "
+          errors: "cospool: not confirmed for \(Self.first) by the server (cospool status). It is "
             + "cancelled unless its agent started meanwhile."))
     let both = try outcome(arguments, of: answer("unconfirmed", "invoked"))
     #expect(both.exitCode == 5 && both.errors.split(separator: "\n").count == 2)
@@ -69,6 +69,16 @@ import Testing
     let unconfirmed = try outcome(edit, of: #"{"result":"done","unconfirmed":true}"#)
     #expect(unconfirmed.exitCode == 0 && unconfirmed.output == "edited")
     #expect(unconfirmed.errors.contains("not confirmed"))
+  }
+
+  @Test func anEditNamesTheTextOfAnotherDeviceThatItReplaced() throws {
+    let replaced = try outcome(
+      ["queue", "edit", "1", "new"],
+      of: #"{"result":"done","replaced":{"bytes":9,"device":"desk","text":"Bump to 2","#
+        + #""savedAt":"2026-01-01T00:00:00.000Z"}}"#)
+    #expect(replaced.exitCode == 0 && replaced.output == "edited")
+    #expect(replaced.errors.contains(#"it replaced "Bump to 2", which desk saved"#))
+    #expect(replaced.errors.contains("cospool undo"))
   }
 
   /// With a real daemon, whose agent had the message.

@@ -168,6 +168,27 @@ import Testing
       let refused = try await daemon.request(
         "POST", "/v1/messages/\(Self.id)/attachments", file)
       #expect(refused.status == 409 && refused.body.contains("alreadyStarted"), "\(refused)")
+      #expect(refused.body.contains("To stop it: cospool queue stop -s s\""), "\(refused)")
+      _ = try await daemon.request("POST", "/v1/sessions/s/stop")
+      _ = try await message(.cancelled, on: daemon)
+    }
+  }
+
+  // I-39: a text that comes too late is kept, and the answer says where.
+  @Test func aTextThatComesTooLateIsKeptAsTheDraft() async throws {
+    try await RunningDaemon.run { daemon in
+      #expect(try await send([], to: daemon).status == 201)
+      try await serve("sleep 1000", on: daemon)
+      _ = try await message(.running, on: daemon)
+      let refused = try await daemon.request(
+        "PUT", "/v1/messages/\(Self.id)/content", #"{"content":"what was meant"}"#)
+      #expect(refused.status == 409, "\(refused)")
+      for part in [
+        "To stop it: cospool queue stop -s s\\n",
+        "Your text is kept as the draft of s: cospool draft show -s s",
+      ] { #expect(refused.body.contains(part), "\(refused)") }
+      let draft = try await daemon.request("GET", "/v1/sessions/s/draft")
+      #expect(draft.body.contains("what was meant"), "\(draft)")
       _ = try await daemon.request("POST", "/v1/sessions/s/stop")
       _ = try await message(.cancelled, on: daemon)
     }

@@ -134,7 +134,7 @@ struct NotificationWorld {
     case .notificationEnded(let name, _):
       devices[index].retracted[name, default: 0] += 1
     case .ping, .changed, .report, .agent, .answered, .decided, .answerEnded, .replied,
-      .connectionMissed:
+      .connectionMissed, .outputWanted:
       break
     }
   }

@@ -25,7 +25,7 @@ import Testing
   /// The most lines of the rooms that grew fastest, and of all rooms. An issue may raise each once,
   /// by what it needs; the aims are 10,200 and 6,700.
   static let roomLinesMax = [
-    "Client/SyncCommand": 13_580, "Server/SyncServer": 8_215, "all": 119_220,
+    "Client/SyncCommand": 13_940, "Server/SyncServer": 8_215, "all": 121_900,
   ]
 
   @Test func roomsKeepTheirBudgets() throws {
@@ -49,15 +49,20 @@ import Testing
   /// lists of independent fields with the same names, which groups would only make longer to read
   /// and to write. `SimulationOptions` is such a list of switches. `Workspace` got undo's planning
   /// and the places of messages, `CommandAuthor` the late texts, `SequenceCore` the times of its
-  /// slots; `ServerCore` is one line beyond the rule. These will be divided next.
+  /// slots; `ServerCore` passes on outputs, nine lines beyond the rule. `Replica`, `ConnectionMachine`
+  /// and the two forms of the status got the device's access. These will be divided next.
   static let largeTypes: [TypeSizes.Name: (lines: Int, stored: Int)] = [
     .init(room: "Protocol/LocalAPI", type: "MessageAnswer"): (1_000, 24),
     .init(room: "Sources/QueueModel", type: "MessageView"): (1_000, 20),
     .init(room: "Sources/QueueModel", type: "Workspace"): (1_232, 15),
-    .init(room: "Sources/QueueModel", type: "CommandAuthor"): (1_041, 15),
+    .init(room: "Sources/QueueModel", type: "CommandAuthor"): (1_055, 15),
     .init(room: "Sources/SequenceCRDT", type: "SequenceCore"): (1_000, 16),
     .init(room: "Sources/SyncSimulation", type: "SimulationOptions"): (1_000, 16),
-    .init(room: "Server/ServerCore", type: "ServerCore"): (1_001, 15),
+    .init(room: "Server/ServerCore", type: "ServerCore"): (1_009, 15),
+    .init(room: "Client/ClientCore", type: "Replica"): (1_001, 15),
+    .init(room: "Client/ClientCore", type: "ConnectionMachine"): (1_000, 16),
+    .init(room: "Sources/QueueModel", type: "SyncStatus"): (1_000, 16),
+    .init(room: "Protocol/LocalAPI", type: "SyncAnswer"): (1_000, 16),
   ]
 
   @Test func typesAreSmall() throws {

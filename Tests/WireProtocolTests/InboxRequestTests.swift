@@ -24,7 +24,15 @@ import Testing
       NotificationPreferences(
         off: [.threadReady, .taskComplete, NotificationCategory(rawValue: 200)],
         showsDetails: true, showsLiveStatus: false)),
+    .output(VectorValues.device, OutputPart(message: .numbered(1))),
+    .output(
+      VectorValues.device,
+      OutputPart(
+        message: .numbered(1), attempt: .max, start: 0, bytesMax: 4, waitMilliseconds: 20_000)),
   ]
+
+  private static let output = InboxRequest.output(
+    VectorValues.device, OutputPart(message: .numbered(1)))
 
   private static let answers: [(InboxRequest, InboxAnswer)] = [
     (.visibility(true), .done), (.targets, .targets([])),
@@ -44,6 +52,10 @@ import Testing
     (.targets, .unknown(status: 999)),
     (.code(CodeWish(role: .author)), .code("BCDF-GHJK", expiresAt: 1_790_000_000_000)),
     (.code(CodeWish(role: .author)), .unusable("no")), (.echo([7, 8]), .echo([7, 8])),
+    (output, .output(OutputPiece(attempt: 3, runs: true, start: 9, bytes: [7, 8]))),
+    (output, .output(OutputPiece(attempt: nil, runs: false, start: 0, bytes: []))),
+    (output, .away(since: 1_790_000_000_000)), (output, .away(since: nil)), (output, .silent),
+    (output, .tooMany), (output, .unavailable), (.targets, .unknown(status: 20)),
   ]
 
   private func code(_ kind: UInt16, _ payload: [UInt8]) -> WireError.Code? {
@@ -124,6 +136,16 @@ import Testing
     let largest = InboxRequest.echo(Array(repeating: 7, count: WireLimits.echoBytesMax))
     let frame = FrameCodec.encode(.request(largest.request(id: .max)))
     #expect(frame.count <= WireLimits.frameBytesMax && frame.count > WireLimits.frameBytesMax - 32)
+    let message = Array(repeating: UInt8(3), count: 16)
+    #expect(code(20, id + message + [0, 0, 4, 0]) == nil)
+    #expect(code(20, id + message + [0, 0, 3, 0]) == .malformed, "room for a scalar")
+    #expect(code(20, id + message + [0, 0, 0x80, 0x80, 4, 0xA0, 0x9C, 1]) == nil)
+    #expect(code(20, id + message + [0, 0, 0x81, 0x80, 4, 0]) == .limitExceeded)
+    #expect(code(20, id + message + [0, 0, 4, 0xA1, 0x9C, 1]) == .limitExceeded)
+    #expect(code(20, id + message + [0x80, 0x80, 4, 0, 4, 0]) == .limitExceeded, "an attempt")
+    let far = Array(repeating: UInt8(0x80), count: 8) + [0x40]
+    #expect(code(20, id + message + [0] + far + [4, 0]) == nil)
+    #expect(code(20, id + message + [0, 0x81] + far.dropFirst() + [4, 0]) == .limitExceeded)
     let over = InboxRequest.echo(Array(repeating: 7, count: WireLimits.echoBytesMax + 1))
     #expect(code(17, over.request(id: 1).payload) == .limitExceeded)
     let nine = [9] + Array(repeating: UInt8(0), count: 400)

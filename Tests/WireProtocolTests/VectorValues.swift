@@ -46,6 +46,10 @@ enum VectorValues {
         Operation.DeleteText(message: a(3), first: first, count: count, backwards: backwards)))
   }
 
+  static func edition(_ seq: UInt32, clearing clears: [OperationID], _ note: String) -> Operation {
+    operation(seq, .addTag(element: a(3), field: .edition, clears: clears, note: note))
+  }
+
   static let addition = operation(
     3,
     .addMessage(
@@ -181,6 +185,21 @@ enum VectorValues {
       ]
     ),
     (
+      "stretches of typing",
+      "A message's text, a stretch of typing in it and another one, each with its edition, which "
+        + "clears the one before it.",
+      [
+        insertion(a(4), nil, nil, "Fix the test in the parser."),
+        insertion(a(31), a(11), a(12), "failing "),
+        edition(39, clearing: [], "1767225600000 Fix the failing test in the parser."),
+        deletion(40, a(15), 4),
+        insertion(a(44), a(18), a(19), "caf\u{e9} tests"),
+        edition(
+          54, clearing: [a(39)], "1767225661234 Fix the failing caf\u{e9} tests in the parser."),
+        edition(55, clearing: [a(54)], ""),
+      ]
+    ),
+    (
       "stamps ahead of the clock",
       "A message, and a move of it and another one behind it, by a clock that is a second behind the "
         + "stamp of the first and as late as that of the others.",
@@ -265,7 +284,7 @@ enum VectorValues {
   private static let store = StoreID(rawValue: 0x5702_E000_0000_0001)
   private static let head = LogPrefix(position: 1_235, chain: 0x0123_4567_89AB_CDEF)
 
-  static let frames: [(name: String, description: String, frame: Frame)] = [
+  static let commonFrames: [(name: String, description: String, frame: Frame)] = [
     (
       "pair", "A device redeems a code.",
       .pair(PairRequest(versions: 1...1, code: "BCDF-GHJK", device: device, deviceName: "laptop"))
@@ -416,6 +435,14 @@ enum VectorValues {
           milliseconds: 1, title: "Message Merged", body: "Bump the version to 3.0"))
     ),
     ("notified", "Everything up to this point is stored.", .notified(42)),
+    (
+      "access", "A viewer until the end of 2025.",
+      .access(AccessNotice(role: .viewer, expiresAt: 1_767_225_599_999))
+    ),
+    (
+      "access/without end", "An author whose access does not end.",
+      .access(AccessNotice(role: .author, expiresAt: nil))
+    ),
     ("unknown", "A frame of a future version that may be skipped.", .unknownOptional(type: 100)),
   ]
 

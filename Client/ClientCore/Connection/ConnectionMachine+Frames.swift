@@ -37,6 +37,9 @@ extension ConnectionMachine {
         // Its subject may be in the joined state; the server delivers it again then.
         if live.isOffering { return .done([]) }
         return .notification(notification)
+      case .access(let notice):
+        announcedAccess = .given(notice.role, until: notice.expiresAt)
+        return .done([])
       case .unknownOptional:
         return .done([])
       case .answered(let notice):
@@ -49,7 +52,9 @@ extension ConnectionMachine {
         // changes.
         let ended = live.isOffering ? [] : try endTypingApart(at: context, store: store)
         return .done(ended + (try dataReceived(frame, live, at: context, store: store)))
-      case .pair, .paired, .hello, .request, .notified:
+      case .outputWanted(let question):
+        return .done([.outputWanted(id, question)])
+      case .pair, .paired, .hello, .request, .notified, .output:
         return .done(
           fail(ConnectionProblem(message: "the server sent a frame out of turn"), at: context))
       }
@@ -90,6 +95,7 @@ extension ConnectionMachine {
       case .merge(let error): "the server sent operations that do not fit: \(error)"
       case .queue(let error): error.description
       case .history(let error): error.description
+      case .access(let obstacle): obstacle.description
       case .outOfOrder: "the server sent operations that name unknown ones"
       }
     return fail(ConnectionProblem(message: message), at: context)
@@ -123,7 +129,11 @@ extension ConnectionMachine {
     noteServerClock(welcome.serverMilliseconds, at: context)
     backoff.minimum = min(
       Int64(welcome.backoffMillisecondsMin), ClientLimits.backoffMillisecondsMax)
-    try replica.remember(store: store) { $0.workspace = credentials.workspace }
+    let access = announcedAccess
+    try replica.remember(store: store) {
+      $0.workspace = credentials.workspace
+      $0.access = access
+    }
     replica.nonce = welcome.nonce
     let own = replica.record.prefix
     let hasCaughtUp = own == welcome.head || own.position == 0 && welcome.head.position == 0

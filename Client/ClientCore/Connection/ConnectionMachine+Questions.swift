@@ -36,17 +36,14 @@ extension ConnectionMachine {
   /// answer is dropped. The question is asked again once the server has them.
   ///
   /// - Returns: nil if it cannot be asked now.
+  /// - Throws: the store's fault if a stop cannot be stored; nothing is asked then.
   mutating func questionAsked(
     _ request: AuthorityRequest, id: UInt64, at context: EventContext, store: some ReplicaStore
-  ) -> [Action]? {
+  ) throws(Replica.Fault) -> [Action]? {
     guard !hasServer || ready != nil else { return nil }
     var withdrawal: [Action] = []
     if case .stop(let attempt) = request {
-      do throws(Replica.Fault) {
-        withdrawal = try withdraw(attempt, at: context, store: store)
-      } catch {
-        return nil
-      }
+      withdrawal = try withdraw(attempt, at: context, store: store)
     }
     guard hasServer else {
       guard let answer = decide(request, id: id, at: context, store: store) else { return nil }

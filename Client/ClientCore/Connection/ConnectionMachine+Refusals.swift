@@ -10,6 +10,9 @@ extension ConnectionMachine {
     switch refusal.code {
     case .unsupportedVersion, .unauthorized, .revoked, .wrongWorkspace:
       problem = why
+      if refusal.code == .revoked {
+        try replica.remember(store: store) { $0.access = .ended(reason: refusal.message) }
+      }
       return disconnect(for: .refused) + [.report(why)]
     default:
       break

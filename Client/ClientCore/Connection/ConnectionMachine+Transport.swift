@@ -13,6 +13,7 @@ extension ConnectionMachine {
       return failed(.store(error), at: context)
     }
     state = .greeting(id, since: context.now)
+    announcedAccess = nil
     let record = replica.record
     let hello = Hello(
       versions: ProtocolVersion.spoken, token: credentials.token,

@@ -74,6 +74,8 @@ struct ConnectionMachine: Sendable {
   var holdsLease = false
   var serverClock: ServerClock?
   var problem: ConnectionProblem?
+  /// The access that the server named on this connection, before its welcome.
+  var announcedAccess: DeviceAccess?
   /// The devices of the workspace, as last reported by the server.
   var devices: [DevicePresence] = []
   var lastSyncedWall: Int64?
@@ -173,7 +175,12 @@ extension ConnectionMachine {
   mutating func paired(
     _ fresh: Credentials, at context: EventContext, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
-    try replica.remember(store: store) { $0.workspace = fresh.workspace }
+    let isNew = fresh.token != credentials?.token
+    try replica.remember(store: store) {
+      $0.workspace = fresh.workspace
+      // A new token may give another role; the same token at another address does not.
+      if isNew { $0.access = nil }
+    }
     credentials = fresh
     backoff.attempts = 0
     problem = nil

@@ -25,11 +25,13 @@ extension Executor {
 
   /// It may run elsewhere, and have been moved here meanwhile: the authority knows.
   mutating func seek(
-    _ message: MessageID, _ run: Run, of session: SessionID, at context: EventContext
+    _ message: MessageID, _ run: Run, of session: SessionID, in workspace: Workspace,
+    at context: EventContext
   ) -> [Action] {
     let sought = RunLookup(message: message, attempt: run.attempt, token: run.token)
     if let known = sessions[session]?.past.sought, known.isLost, known.isSame(as: sought) {
-      return adopt(message, run, isTakenOver: known.isTakenOver, of: session, at: context)
+      return adopt(
+        message, run, isTakenOver: known.isTakenOver, of: session, in: workspace, at: context)
     }
     let renewal = renewal(session, at: context)
     guard renewal.isEmpty else { return renewal }
@@ -66,7 +68,7 @@ extension Executor {
   /// counts, whatever the old host reports later.
   private mutating func adopt(
     _ message: MessageID, _ run: Run, isTakenOver: Bool, of session: SessionID,
-    at context: EventContext
+    in workspace: Workspace, at context: EventContext
   ) -> [Action] {
     guard let lease = sessions[session]?.lease.held else {
       return [claim(session, at: context)]
@@ -81,7 +83,10 @@ extension Executor {
       session: session, message: message, attempt: run.attempt,
       token: isTakenOver ? lease.token : run.token, text: "")
     sessions[session]?.past.lastEnded = order
-    return isTakenOver ? [gaveUp(order, at: context)] : recover(order, .unknown, at: context)
+    guard !isTakenOver else { return [gaveUp(order, in: workspace, at: context)] }
+    let note = "Its host did not report how it ended."
+    return recover(
+      order, .unknown, then: endOfTask(of: order, note, in: workspace, at: context), at: context)
   }
 
   /// A message was moved here, and may be at work in the session from which it came.

@@ -4,16 +4,44 @@ import QueueModel
 extension Executor {
   /// Reports that an attempt's outcome is unknown, and applies the settings for that case.
   mutating func recover(
-    _ order: StartOrder, _ phase: RunPhase, at context: EventContext
+    _ order: StartOrder, _ phase: RunPhase, then commands: [Command] = [], at context: EventContext
   ) -> [Action] {
     counters.unknown += 1
-    return [end(order, phase, "", then: policy(after: order, at: context), at: context)]
+    let decision = policy(after: order, at: context)
+    return [end(order, phase, "", then: commands + decision, at: context)]
   }
 
-  /// Reports that the outcome of an attempt that was taken over is unknown; a user decides.
-  mutating func gaveUp(_ order: StartOrder, at context: EventContext) -> Action {
+  /// Reports that the outcome of an attempt that was taken over is unknown; a user decides, unless one
+  /// stopped it.
+  mutating func gaveUp(
+    _ order: StartOrder, in workspace: Workspace, at context: EventContext
+  ) -> Action {
     counters.unknown += 1
-    return end(order, .unknown, "Its host is away, and another device took it over.", at: context)
+    let note =
+      "Another device took it over, because its host was away. That host stops the agent when it is back."
+    return end(
+      order, .unknown, note, then: endOfTask(of: order, note, in: workspace, at: context),
+      at: context)
+  }
+
+  /// Ends the task that the former host of an attempt reported: it reports nothing more, and its
+  /// agent's requests no longer wait.
+  func endOfTask(
+    of order: StartOrder, _ note: String, in workspace: Workspace, at context: EventContext
+  ) -> [Command] {
+    let session = order.session
+    guard let task = workspace.keptTask(of: session)?.state, task.status.kind.isUnderWay,
+      workspace.taskDevice(of: session) != device
+    else { return [] }
+    let isStopped = Withdrawal.stops(order.attempt, at: order.message, in: workspace)
+    let status = isStopped ? TaskStatus.completed(.cancelled) : .error(message: note)
+    let outcome = task.status.request.flatMap { AskOutcome(request: $0.id, ending: .withdrawn) }
+    return status.path(from: task.status.kind).enumerated().map { index, step in
+      .reportTask(
+        TaskReport(
+          session: session, status: step, milliseconds: context.wall,
+          outcome: index == 0 ? outcome : nil, token: sessions[session]?.lease.token))
+    }
   }
 
   /// Reports how an attempt ended, and performs the consequences.

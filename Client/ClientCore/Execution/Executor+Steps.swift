@@ -94,7 +94,7 @@ extension Executor {
       // message that is granted too early would have to be returned.
       let withdrawal = line?.isAwaited == false ? [] : withdraw(session)
       if isHost, !isDraining, let lost = orphan(of: session, in: workspace) {
-        return withdrawal + seek(lost.message, lost.run, of: session, at: context)
+        return withdrawal + seek(lost.message, lost.run, of: session, in: workspace, at: context)
       }
       return withdrawal + rest(session, isHost: isHost, mayRun: mayRun, at: context)
     }
@@ -232,6 +232,10 @@ extension Executor {
       loseLease(session)
       sessions[session]?.past.runsElsewhere = AttemptElsewhere(device: other, atWork: atWork)
       wait(session, endsWithChange: true, at: context)
+    case .held(_, let milliseconds, nil):
+      loseLease(session)
+      // The lease of a host that is gone ends then.
+      wait(session, endsWithChange: false, atMost: Int64(milliseconds), at: context)
     default:
       loseLease(session)
       wait(session, endsWithChange: false, at: context)
@@ -284,7 +288,7 @@ extension Executor {
       let order = StartOrder(
         session: session, message: request.message, attempt: attempt, token: request.token, text: ""
       )
-      return [gaveUp(order, at: context)]
+      return [gaveUp(order, in: workspace, at: context)]
     case .notYet(let time) where workspace.dispatchState(of: request.message)?.later == time:
       // By the authority's clock its time has not come: the messages behind it start meanwhile.
       let wait = max(time - context.wall, ExecutorTimes.retryMillisecondsMin)
@@ -386,11 +390,14 @@ extension Executor {
 
   /// Waits before the next attempt, longer each time, with jitter.
   mutating func wait(
-    _ session: SessionID, endsWithChange: Bool, isForRenewal: Bool = false, at context: EventContext
+    _ session: SessionID, endsWithChange: Bool, isForRenewal: Bool = false,
+    atMost milliseconds: Int64 = .max, at context: EventContext
   ) {
     let failures = sessions[session]?.past.failures ?? 0
     sessions[session]?.past.failures = min(failures + 1, SessionRun.failuresMax)
-    let until = context.now + backoff(after: failures, at: context)
+    let pause = min(
+      backoff(after: failures, at: context), max(ExecutorTimes.retryMillisecondsMin, milliseconds))
+    let until = context.now + pause
     sessions[session]?.question.wait(
       Pause(until: until, endsWithChange: endsWithChange, isForRenewal: isForRenewal))
   }

@@ -86,7 +86,7 @@ extension Replica.Fault {
   var isMisfit: Bool {
     switch self {
     case .merge, .outOfOrder: true
-    case .queue, .store, .history: false
+    case .queue, .store, .history, .access: false
     }
   }
 }

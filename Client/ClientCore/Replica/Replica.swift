@@ -39,6 +39,8 @@ package struct Replica: Sendable {
     case outOfOrder
     /// The log does not reach the requested time.
     case history(HistoryError)
+    /// The server lets this device change nothing.
+    case access(AccessObstacle)
   }
 
   /// The parameters of an opening.

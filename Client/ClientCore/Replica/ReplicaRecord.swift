@@ -18,6 +18,8 @@ package struct ReplicaRecord: Hashable, Sendable {
   package var isSyncEnabled: Bool
   /// How many times a copy of this program's memory was found to write under the same ids.
   package var repairs: Int
+  /// What the server last said about this device's access; nil if it said nothing.
+  package var access: DeviceAccess?
 
   package init(device: DeviceID, deviceName: String, store: StoreID) {
     self.device = device

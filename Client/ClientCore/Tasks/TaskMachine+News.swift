@@ -66,7 +66,7 @@ extension TaskMachine {
   ) {
     for late in texts {
       let subject = RequestID(high: late.message.high, low: ~late.message.low)
-      let words = late.words + (late.text.map { "\n\($0)" } ?? "")
+      let words = late.words(in: connection.replica.workspace) + (late.text.map { "\n\($0)" } ?? "")
       note(
         InboxNotification(
           position: 0, name: late.edition.naming(subject, at: 1), category: .messageMerged,
@@ -74,6 +74,32 @@ extension TaskMachine {
           title: late.stopCommand == nil ? "Edit Came Too Late" : "Cancel Came Too Late",
           body: words.cut(toUTF8Bytes: WireLimits.notificationBodyBytesMax)))
     }
+  }
+
+  /// Records that an answer of this device's user, which had to wait, does not count. Only this user
+  /// needs to learn that, so nothing is sent.
+  mutating func noteUnused(
+    _ answer: AnswerRequest, _ ending: AnswerEnding, _ connection: ConnectionMachine,
+    at context: EventContext
+  ) {
+    let workspace = connection.replica.workspace
+    guard let reason = ending.reason(in: workspace),
+      let task = workspace.keptTask(of: answer.session)
+    else { return }
+    let subject = RequestID(high: answer.request.high, low: ~answer.request.low)
+    let isApproval = answer.verdict == .allowed || answer.verdict == .denied
+    let asked = task.state.request(answer.request).map { " (\($0.note))" } ?? ""
+    let words =
+      "Your \(answer.verdict.noun)\(asked) was not used, because \(reason).\n"
+      + "To see what the agent does: \(task.state.showCommand)"
+      + (answer.text.isEmpty ? "" : "\nYou wrote: \(answer.text)")
+    note(
+      InboxNotification(
+        position: 0, name: task.writer.naming(subject, at: 1),
+        category: isApproval ? .approvalRequest : .questionAsked,
+        isMissed: false, session: answer.session, milliseconds: connection.time(at: context),
+        title: "\(isApproval ? "Approval" : "Answer") Not Used",
+        body: words.cut(toUTF8Bytes: WireLimits.notificationBodyBytesMax)))
   }
 
   private mutating func note(_ notification: InboxNotification) {
@@ -84,12 +110,45 @@ extension TaskMachine {
 
 extension LateText {
   /// What happened, and the command that continues from there.
-  fileprivate var words: String {
+  fileprivate func words(in workspace: Workspace) -> String {
     let id = message.description.prefix(8)
+    if isFinished(in: workspace) {
+      return "The agent of message \(id) had started, and has finished. To see it: \(showCommand)"
+    }
     if let stopCommand {
       return "The agent of message \(id) had started, and works on. To stop it: \(stopCommand)"
     }
     return "The agent of message \(id) had started with the earlier text. "
       + "To see both: \(showCommand)"
+  }
+}
+
+extension AnswerEnding {
+  /// Why an answer does not count; nil if it counts.
+  fileprivate func reason(in workspace: Workspace) -> String? {
+    switch self {
+    case .taken: nil
+    case .answeredAlready(let verdict, let device):
+      "\(workspace.deviceName(device) ?? "another device") answered first (\(verdict.name))"
+    case .notAwaited: "the request had ended before the server got it"
+    case .tooLate: "the server could not be reached within 2 minutes"
+    }
+  }
+}
+
+extension Verdict {
+  fileprivate var noun: String {
+    switch self {
+    case .allowed: "approval"
+    case .denied: "denial"
+    case .answered, .cancelled, .closed: "answer"
+    }
+  }
+}
+
+extension Workspace {
+  /// The name of a device; nil if it is not known.
+  fileprivate func deviceName(_ id: DeviceID) -> String? {
+    vector.sorted.lazy.compactMap { self.device(of: $0.replica) }.first { $0.id == id }?.name
   }
 }

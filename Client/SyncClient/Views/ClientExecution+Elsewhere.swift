@@ -53,7 +53,7 @@ extension ClientExecution {
       return TurnElsewhere(message: running.id, attempt: run.attempt)
     }
     guard let head = queue.messages.first,
-      case .outcome(let attempt, _, _) = await client.engine.ask(
+      case .outcome(let attempt, _, _)? = try? await client.engine.ask(
         .outcome(head.id), within: ClientExecution.answerLimit),
       attempt > head.run?.attempt ?? 0
     else { return nil }
@@ -61,18 +61,27 @@ extension ClientExecution {
   }
 
   /// Stops an attempt on the device where it is at work. The server decides, once for all requests.
-  public func stop(_ turn: TurnElsewhere) async -> TurnIntervention {
-    await intervene(.stop(AttemptName(message: turn.message, number: turn.attempt)))
+  ///
+  /// - Throws: `.notAllowed` if the server lets this device change nothing;
+  ///   `.queue(.persistenceFailed)` if the stop cannot be stored: it is not asked for then.
+  public func stop(_ turn: TurnElsewhere) async throws(ClientError) -> TurnIntervention {
+    try client.requireAccess()
+    return try await intervene(.stop(AttemptName(message: turn.message, number: turn.attempt)))
   }
 
   /// Gives up an attempt whose device is away, so that its session continues without it: its
   /// outcome is unknown, and a user decides. That device stops its agent when it is back.
-  public func takeOver(_ turn: TurnElsewhere) async -> TurnIntervention {
-    await intervene(.takeOver(AttemptName(message: turn.message, number: turn.attempt)))
+  ///
+  /// - Throws: `.notAllowed` if the server lets this device change nothing.
+  public func takeOver(_ turn: TurnElsewhere) async throws(ClientError) -> TurnIntervention {
+    try client.requireAccess()
+    return try await intervene(.takeOver(AttemptName(message: turn.message, number: turn.attempt)))
   }
 
-  private func intervene(_ request: AuthorityRequest) async -> TurnIntervention {
-    switch await client.engine.ask(request, within: ClientExecution.answerLimit) {
+  private func intervene(
+    _ request: AuthorityRequest
+  ) async throws(ClientError) -> TurnIntervention {
+    switch try await client.engine.ask(request, within: ClientExecution.answerLimit) {
     case .stopping(let device, let since): .stopping(on: device, awaySince: since)
     case .taken: .takenOver
     case .held(let device, _, _): .connected(device)

@@ -134,7 +134,7 @@ extension QueueClient {
   ) async throws(ClientError) -> InboxAnswer {
     let answer = await engine.inquire(request, within: limit)
     switch answer {
-    case .done, .targets, .code, .echo: return answer
+    case .done, .targets, .code, .echo, .output, .away, .silent, .tooMany: return answer
     case .unusable(let reason): throw refused(reason)
     case .unavailable:
       throw .unreachable(

@@ -24,7 +24,8 @@ extension ClientQueues {
       return try encoder.encode(
         QueueFile(
           version: QueueFile.version, sessionId: session.rawValue, messages: messages,
-          onMerge: view.onMerge == .wait ? nil : view.onMerge.rawValue))
+          onMerge: view.onMerge == .wait ? nil : view.onMerge.rawValue,
+          pauses: view.paused ? try workspace.messageQueue(session).pauseReasons : nil))
     } catch {
       throw .invalidDocument(message: "\(error)")
     }
@@ -72,7 +73,9 @@ extension ClientQueues {
     guard data.count <= QueueClient.documentBytesMax else {
       throw .invalidDocument(message: "it has more than \(QueueClient.documentBytesMax) bytes.")
     }
-    let (named, messages, onMerge) = try QueueFile.read(data)
+    let file = try QueueFile.read(data)
+    let messages = file.messages
+    let named = file.sessionId.isEmpty ? nil : file.sessionId
     let target: SessionID
     if let session {
       target = session
@@ -82,6 +85,7 @@ extension ClientQueues {
       guard !messages.isEmpty else { return ImportCounts() }
       throw .invalidDocument(message: "[0].sessionId: it is missing; name the session.")
     }
+    guard !messages.isEmpty else { return ImportCounts() }
     let known = client.workspace().session(target)
     let project = (known?.project).flatMap { $0.isEmpty ? nil : $0 } ?? messages.first?.projectPath
     var parts: [(message: WorkspaceDocument.Message, files: [ImportedFile])] = []
@@ -97,12 +101,14 @@ extension ClientQueues {
     }
     var document = WorkspaceDocument(sessions: [
       WorkspaceDocument.Session(
-        id: target, name: nil, project: project, pauses: [], locked: false,
+        id: target, name: nil, project: project, pauses: file.pauses ?? [], locked: false,
         messages: parts.map(\.message), cancelled: [])
     ])
-    document.sessions[0].onMerge = onMerge
+    document.sessions[0].onMerge = file.onMerge.flatMap(MergePolicy.init(rawValue:))
     if let fault = document.fault { throw .invalidDocument(message: fault + ".") }
     if isTrial { return client.workspace().counts(of: document) }
+    // Before its files are kept.
+    try client.requireAccess()
     for index in parts.indices {
       var kept: [Attachment] = []
       for file in parts[index].files {

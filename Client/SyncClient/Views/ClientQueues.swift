@@ -67,7 +67,8 @@ public struct ClientQueues: Sendable {
         switch endings[race.message] {
         case .inTime: .cancelled
         case .tooLate, nil: .invoked
-        case .unconfirmed: canStart(race.message) ? .unconfirmed : .cancelled
+        case .unconfirmed:
+          await canStart(race.message, in: before) ? .unconfirmed : .cancelled
         }
     }
     return outcomes
@@ -84,9 +85,9 @@ public struct ClientQueues: Sendable {
           endings[asked] = ending
         }
         group.addTask {
-          let answer = await client.engine.ask(
+          let answer = try? await client.engine.ask(
             .outcome(race.message), within: max(.zero, deadline - .now))
-          return (race.message, race.ending(answer))
+          return (race.message, race.ending(answer ?? .unavailable))
         }
       }
       for await (asked, ending) in group { endings[asked] = ending }
@@ -94,9 +95,14 @@ public struct ClientQueues: Sendable {
     }
   }
 
-  /// Whether an agent could have started with a message meanwhile. In a session without a host,
-  /// that is impossible.
-  func canStart(_ id: MessageID) -> Bool {
+  /// Whether an agent could have started with a message meanwhile, as far as this device can know
+  /// without an answer. If there is a server, another device may be the session's host without
+  /// this one's knowledge, unless the message never left this device.
+  ///
+  /// - Parameter before: the workspace before the change that raced with the start.
+  func canStart(_ id: MessageID, in before: Workspace) async -> Bool {
+    let (hasServer, apart) = await client.engine.read { ($0.hasServer, $0.apart()) }
+    if hasServer { return apart?.isAlone(id, in: before) != true }
     let workspace = client.workspace()
     guard let message = try? workspace.message(id) else { return true }
     return workspace.session(message.session)?.host != nil
@@ -125,10 +131,10 @@ public struct ClientQueues: Sendable {
       throw error
     }
     let race = StartRace(editing: id, from: before, to: client.engine.latest.workspace)
-    let answer = await client.engine.ask(.outcome(id), within: ClientQueues.raceAnswerLimit)
+    let answer = try await client.engine.ask(.outcome(id), within: ClientQueues.raceAnswerLimit)
     switch race.ending(answer) {
     case .inTime: return (receipt, true)
-    case .unconfirmed: return (receipt, !canStart(id))
+    case .unconfirmed: return (receipt, await !canStart(id, in: before))
     case .tooLate:
       try await keepAsDraft(content, of: id)
       throw .queue(.alreadyStarted(id: id.description))

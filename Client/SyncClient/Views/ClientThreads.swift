@@ -39,7 +39,9 @@ public struct ClientThreads: Sendable {
     }
     guard let thread = try await queue().threads.first(where: { $0.session == session })
     else { throw .queue(.threadNotQueued(session: session.rawValue)) }
-    let removes = client.settings.autoRemoveOnView && !thread.locked
+    // A device that may not change anything may look all the same.
+    let mayChange = (try? client.requireAccess()) != nil
+    let removes = client.settings.autoRemoveOnView && !thread.locked && mayChange
     if removes { try await client.perform(.removeThreads([session])) }
     return ThreadVisit(thread: thread, waiting: summary.waiting, removed: removes)
   }

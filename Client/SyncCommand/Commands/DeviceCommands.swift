@@ -133,9 +133,20 @@ struct PairCommand: DaemonCommand {
 
   func text(of answer: Answer, style: TextStyle) throws -> String {
     if show { return text(of: try answer.decoded(PairingCodeAnswer.self), style: style) }
-    let paired = try answer.decoded(PairingResult.self)
-    return "paired with \(TextStyle.line(paired.server)), "
-      + "workspace \(TextStyle.line(paired.workspaceName))"
+    let paired = try answer.decoded(PairingAnswer.self)
+    var lines = [
+      "paired with \(TextStyle.line(paired.server)), "
+        + "workspace \(TextStyle.line(paired.workspaceName))"
+    ]
+    if let access = StatusText.access(paired.role, until: paired.accessEndsAt, style: style) {
+      lines.append("access: " + access)
+    }
+    if let unsent = paired.unsent, paired.role != DeviceRole.viewer.name {
+      lines.append(
+        "The server gets " + ReceiptText.counted(unsent, "earlier change") + " of this device.")
+    }
+    if paired.turnedOn == true { lines.append("Sync was off, and is on again.") }
+    return lines.joined(separator: "\n")
   }
 
   private func text(of made: PairingCodeAnswer, style: TextStyle) -> String {

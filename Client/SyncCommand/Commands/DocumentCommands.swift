@@ -1,5 +1,6 @@
 import ArgumentParser
 import LocalAPI
+import QueueModel
 
 /// `cospool export`
 struct ExportCommand: DocumentCommand {
@@ -12,8 +13,8 @@ struct ExportCommand: DocumentCommand {
         cospool export | jq '.sessions[].id'
 
       The document contains what you see: sessions, messages with text, state, priority and
-      time, and the order of queues and threads. It is not a backup of the sync state; for
-      that, copy the data directory.
+      time, and the order of queues and threads, but no files. It is not a backup of the sync
+      state; for that, copy the data directory.
       """)
   @Argument(
     help: ArgumentHelp("The file to write. Default, or -: stdout.", valueName: "file"),
@@ -26,6 +27,12 @@ struct ExportCommand: DocumentCommand {
     var request = APIRequest(.get, ["export"])
     request.timeoutSeconds = APIRequest.documentTimeoutSeconds
     return request
+  }
+
+  func warning(of answer: Answer) -> String? {
+    let document = try? answer.decoded(WorkspaceDocument.self)
+    return HistoryText.missing(document.map { $0.files.values.sorted() } ?? []).first
+      .map { "cospool: " + $0 }
   }
 }
 
@@ -41,7 +48,8 @@ struct ImportCommand: DaemonCommand {
         cospool export --data A | cospool import --data B -  # up to 16 MiB
 
       Messages and sessions are matched by id, so it is safe to import twice. Existing
-      messages and sessions do not change. To revert an import: cospool undo.
+      messages and sessions do not change. A session into which a message comes that an agent had
+      before the export is paused, so that nothing runs twice. To revert an import: cospool undo.
 
       Exit code 6: the document is damaged or has another version, and nothing was
       imported.
@@ -62,4 +70,6 @@ struct ImportCommand: DaemonCommand {
   func text(of answer: Answer, style: TextStyle) throws -> String {
     HistoryText.imported(try answer.decoded(ImportedAnswer.self))
   }
+
+  func warning(of answer: Answer) -> String? { HistoryText.importWarning(answer) }
 }

@@ -83,7 +83,9 @@ struct DraftCommands: ParsableCommand {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      try answer.decoded(DraftAnswer.self).text.isEmpty ? "no draft" : "draft kept"
+      guard try !answer.decoded(DraftAnswer.self).text.isEmpty else { return "no draft" }
+      return session.isUnknown
+        ? "draft kept for \(TextStyle.line(session.id)), which is not a session yet" : "draft kept"
     }
   }
 
@@ -105,7 +107,7 @@ struct DraftCommands: ParsableCommand {
     func text(of answer: Answer, style: TextStyle) throws -> String { "no draft" }
   }
 
-  struct Send: SessionCommand {
+  struct Send: SessionCommand, SessionMaking {
     static let configuration = CommandConfiguration(
       commandName: "send",
       abstract: "Queue a session's draft.",
@@ -113,10 +115,20 @@ struct DraftCommands: ParsableCommand {
         EXAMPLES
           cospool draft send -s review
           cospool draft send -s review --urgent
+
+        If the session does not exist, it does as cospool send does.
         """)
     @OptionGroup var session: SessionOption
     @Flag(help: "Put it before all normal messages.") var urgent = false
+    @Flag(help: "Create the session if there is none, without asking.") var new = false
     @OptionGroup var options: GlobalOptions
+
+    /// - Throws: `CommandFailure` if the session is not to be created; the draft stays.
+    mutating func lookUp(in names: SessionNames, _ environment: Environment) throws {
+      try session.lookUp(in: names)
+      guard session.isUnknown else { return }
+      try names.checkNew(session.id, isWanted: new, isJSON: options.json, environment)
+    }
 
     func request(input: StandardInput) throws -> APIRequest {
       try APIRequest(
@@ -126,7 +138,9 @@ struct DraftCommands: ParsableCommand {
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
       let sent = try answer.decoded(SentAnswer.self)
-      return "queued, position \(sent.position) of \(sent.count)"
+      let place = "queued, position \(sent.position) of \(sent.count)"
+      return session.isUnknown
+        ? "\(place) in the new session \(TextStyle.line(session.id))" : place
     }
 
     func warning(of answer: Answer) -> String? {

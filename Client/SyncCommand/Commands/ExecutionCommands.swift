@@ -84,8 +84,12 @@ extension SessionCommands {
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
       let host = try answer.decoded(HostAnswer.self)
+      let end =
+        host.cancelled == true
+        ? "the interrupted message counts as cancelled"
+        : "the result of the interrupted turn is unknown"
       return "\(TextStyle.line(host.session.rawValue)) runs on "
-        + "\(host.name.map(TextStyle.line) ?? "no device"); the result of the interrupted turn is unknown"
+        + "\(host.name.map(TextStyle.line) ?? "no device"); \(end)"
     }
   }
 
@@ -123,7 +127,12 @@ extension SessionCommands {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      try ReceiptText.text(of: answer, done: "set")
+      try ReceiptText.text(
+        of: answer,
+        done: policy == "stop"
+          ? "20 seconds after its host loses the server, the agent stops:"
+          : "if its host loses the server, the agent ends its turn:",
+        unchanged: "unchanged: it is \(policy) already", session: session)
     }
   }
 
@@ -161,7 +170,12 @@ extension SessionCommands {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      try ReceiptText.text(of: answer, done: "set")
+      try ReceiptText.text(
+        of: answer,
+        done: policy == "run"
+          ? "messages with merged texts start:"
+          : "messages with merged texts wait for your choice:",
+        unchanged: "unchanged: it is \(policy) already", session: session)
     }
   }
 }
@@ -211,7 +225,11 @@ extension QueueCommands {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      try ReceiptText.text(of: answer, done: "due now:", unchanged: "it waits for nothing")
+      let why = try answer.decoded(ReceiptAnswer.self).what
+      return try ReceiptText.text(
+        of: answer, done: "due now:",
+        unchanged: TextStyle.line(
+          why ?? "unchanged: it waits neither for a time nor for other messages"))
     }
   }
 
@@ -322,7 +340,9 @@ extension QueueCommands {
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
       let stop = try answer.decoded(StopAnswer.self)
-      guard stop.stopped else { return "no agent is running" }
+      guard stop.stopped else {
+        return "no agent is running" + (stop.note.map { ". " + TextStyle.line($0) } ?? "")
+      }
       let stopping = "stopping" + (stop.message.map { " " + ReceiptText.named([$0]) } ?? "")
       guard let device = stop.device.map(TextStyle.line) else { return stopping }
       return stop.awaySince == nil

@@ -94,7 +94,8 @@ extension TurningCommand {
     guard !isHarmless, (try? answer.decoded(ReceiptAnswer.self))?.unconfirmed == true else {
       return nil
     }
-    return "cospool: not confirmed: the server did not answer. It counts unless the agent started "
+    return
+      "cospool: not confirmed by the server (cospool status). It counts unless the agent started "
       + "meanwhile."
   }
 }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Basics
 import LocalAPI
 
 /// `cospool inbox`
@@ -12,9 +13,10 @@ struct InboxCommand: WatchableCommand {
         cospool inbox --watch
         cospool inbox --json | jq -r '.lines[] | select(.reason == "asks").command'
 
-      The page shows the same list: one line for each session. First come requests, failures,
-      unknown outcomes and merged texts, oldest first; then the threads of the thread queue, in
-      its order, which cospool thread move changes.
+      One line for each session. First come requests, failures, unknown outcomes and merged texts,
+      as on the page, and prompts that wait in vain for others, oldest first; then the threads of
+      the thread queue, in its order, which cospool thread move changes. Below them are your edits,
+      cancels and answers that came too late, until you dismiss them.
       """)
   @OptionGroup var watch: WatchOption
   @OptionGroup var options: GlobalOptions
@@ -34,7 +36,12 @@ enum InboxText {
 
   static func text(of inbox: InboxListAnswer, style: TextStyle) -> String {
     let lines = inbox.lines.isEmpty ? "nothing needs you" : table(of: inbox.lines, style: style)
-    return inbox.threadQueue ? lines : lines + "\n" + style.coloured(off, .dim)
+    let notices = (inbox.notices ?? []).map { notice in
+      style.coloured(TextStyle.line("\(notice.title), in \(notice.session)"), .yellow)
+        + "\n\(TextStyle.block(notice.body))\nto dismiss it: cospool notifications dismiss \(Shell.quoted(notice.id))"
+    }
+    return ([lines] + (inbox.threadQueue ? [] : [style.coloured(off, .dim)]) + notices)
+      .joined(separator: "\n")
   }
 
   private static func table(of lines: [InboxListAnswer.Line], style: TextStyle) -> String {
@@ -54,7 +61,7 @@ enum InboxText {
 
   private static func colour(of reason: InboxListAnswer.Line.Reason) -> TextStyle.Colour {
     switch reason {
-    case .asks, .merged: .yellow
+    case .asks, .merged, .inVain: .yellow
     case .failed, .unknown: .red
     case .done, .ready: .green
     }

@@ -138,7 +138,8 @@ extension QueueCommands {
         EXAMPLES
           cospool queue export -s review queue-review.json
 
-        The file contains the versioned object that apps keep. Importing it loses nothing.
+        The file contains the versioned object that apps keep, and the pause. Importing it loses
+        nothing.
         """)
     @OptionGroup var session: SessionOption
     @Argument(help: ArgumentHelp("The file to write. Default, or -: stdout.", valueName: "file"))
@@ -196,6 +197,8 @@ extension QueueCommands {
     func text(of answer: Answer, style: TextStyle) throws -> String {
       HistoryText.imported(try answer.decoded(ImportedAnswer.self))
     }
+
+    func warning(of answer: Answer) -> String? { HistoryText.importWarning(answer) }
   }
 }
 

@@ -11,16 +11,17 @@ extension QueueCommands {
       discussion: """
         EXAMPLES
           cospool queue show 3f2a
-          cospool queue resolve 3f2a --take 1
+          cospool queue resolve 3f2a --take 1-5b0c2c19
           cospool queue resolve 3f2a --take laptop
           cospool queue resolve 3f2a --take merged
 
         If two devices edit one message independently, the edits are merged by words, and the message
         waits for your choice. Take one of its versions, which cospool queue show numbers, take the
         merged text, or edit the message. You can also name a version by its device; numbers and
-        merged count before names. In a terminal, the command shows the text first, because another
-        version may have arrived. If one arrives after that, the message keeps waiting. cospool undo
-        reverts a choice.
+        merged count before names. cospool queue show prints each choice with a mark of all texts, as
+        in 1-5b0c2c19: it is refused if they are no longer those that you saw. In a terminal, the
+        command shows all texts first. Elsewhere, a message with more than two versions needs the
+        mark. If a version arrives after that, the message keeps waiting. cospool undo reverts a choice.
         """)
     @Argument(help: ArgumentHelp("The message.", valueName: "id"), completion: .messages)
     var message: String
@@ -51,9 +52,16 @@ extension QueueCommands {
     ///
     /// - Throws: `QueueError`, or `CommandFailure` if there is no such version or the user says no.
     mutating func lookUp(_ shown: MessageAnswer, _ environment: Environment) throws {
+      let confirm = options.json ? nil : environment.confirm
+      if shown.editions != nil, let take {
+        self.take = try SeenVersions(of: shown).choice(in: take, isShown: confirm != nil)
+      }
       let content = try text(in: shown)
-      if let confirm = environment.confirm, !options.json {
-        let question = "This takes \(source):\n\n\(TextStyle.block(content))\n\nTake it?"
+      if let confirm {
+        let question =
+          "This takes \(source):\n\n\(TextStyle.block(content))\n\n"
+          + others(than: content, in: shown)
+          + "Take it?"
         guard confirm(question) else {
           throw CommandFailure(
             code: "notResolved", message: "Nothing was chosen. The message keeps waiting.",
@@ -61,6 +69,14 @@ extension QueueCommands {
         }
       }
       chosen = EditRequest(content: content, base: shown.base)
+    }
+
+    /// The texts that are not taken, with their titles.
+    private func others(than content: String, in shown: MessageAnswer) -> String {
+      (shown.editions ?? []).enumerated().filter { $0.element.text != content }.map {
+        let text = $0.element.text.map(TextStyle.block) ?? "\($0.element.bytes) bytes"
+        return "It leaves \(QueueText.title(of: $0.element, number: $0.offset + 1)):\n\n\(text)\n\n"
+      }.joined()
     }
 
     private mutating func text(in shown: MessageAnswer) throws -> String {

@@ -121,7 +121,8 @@ struct QueueCommands: ParsableCommand {
           cospool queue edit 3f2a - < prompt.txt
 
         Without a text, $VISUAL or $EDITOR opens the current one, and the message does not start
-        until the editor ends. Edits from several devices are merged, not overwritten.
+        until the editor ends. Edits that several devices make independently are merged. With a text,
+        the command replaces the text that this device has; if another device saved that, it says so.
         """)
     @Argument(help: ArgumentHelp("The message.", valueName: "id"), completion: .messages)
     var message: String
@@ -134,7 +135,8 @@ struct QueueCommands: ParsableCommand {
       let content = try input.text(for: text ?? "-")
       guard !content.trimmedOfWhitespace().isEmpty else {
         throw CommandFailure.usage(
-          "The text is blank. Nothing was changed. To remove the message: cospool queue cancel.")
+          "The text is blank. Nothing was changed. To remove the message: cospool queue cancel "
+            + Shell.quoted(message))
       }
       return try APIRequest(
         .put, ["messages", message, "content"],
@@ -146,7 +148,18 @@ struct QueueCommands: ParsableCommand {
     }
 
     func warning(of answer: Answer) -> String? {
-      (try? answer.decoded(ReceiptAnswer.self)).flatMap(Self.warning)
+      guard let receipt = try? answer.decoded(ReceiptAnswer.self) else { return nil }
+      let lines = [Self.replaced(receipt), Self.warning(of: receipt)].compactMap(\.self)
+      return lines.isEmpty ? nil : lines.joined(separator: "\n")
+    }
+
+    /// The text of another device that the edit replaced.
+    private static func replaced(_ receipt: ReceiptAnswer) -> String? {
+      guard let text = receipt.replaced else { return nil }
+      let device = TextStyle.line(text.device ?? "another device")
+      let line = (text.text ?? "").split(whereSeparator: \.isNewline).first.map(String.init) ?? ""
+      return "cospool: it replaced \"\(TextStyle.line(line.cut(toUTF8Bytes: 120)))\", which "
+        + "\(device) saved at \(text.savedAt); cospool undo takes that back."
     }
 
     /// The message is still merged, or it is uncertain that the edit counts.
@@ -161,7 +174,8 @@ struct QueueCommands: ParsableCommand {
     /// The warning about an edit that may not count.
     static func unconfirmed(_ receipt: ReceiptAnswer) -> String? {
       guard receipt.unconfirmed == true else { return nil }
-      return "cospool: not confirmed: the server did not answer. The edit counts unless the agent "
+      return
+        "cospool: not confirmed by the server (cospool status). The edit counts unless the agent "
         + "started with the old text meanwhile. If another device cancelled the message meanwhile, "
         + "it is in cospool queue list --cancelled, with your text."
     }
@@ -204,10 +218,9 @@ struct QueueCommands: ParsableCommand {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      try ReceiptText.text(
-        of: answer, done: "moved",
-        unchanged:
-          "unchanged: it is there already; no normal message comes before an urgent one")
+      let note = try answer.decoded(ReceiptAnswer.self).note.map { ". \($0)" } ?? ""
+      return try ReceiptText.text(
+        of: answer, done: "moved", unchanged: "unchanged: it is there already") + note
     }
   }
 

@@ -5,7 +5,7 @@ import Platform
 import QueueModel
 
 /// `cospool send`
-struct SendCommand: SessionCommand {
+struct SendCommand: SessionCommand, SessionMaking {
   static let configuration = CommandConfiguration(
     commandName: "send",
     abstract: "Queue a prompt in a session.",
@@ -90,34 +90,16 @@ struct SendCommand: SessionCommand {
   private mutating func checkNew(
     _ text: String, _ names: SessionNames, _ environment: Environment
   ) throws {
-    guard !text.contains("\u{FFFD}") else {
-      throw CommandFailure.usage("The name of the session is not UTF-8.")
+    guard !new, let confirm = environment.confirm, !options.json,
+      case .one(let known) = names.match(text)
+    else {
+      return try names.checkNew(text, isWanted: new, isJSON: options.json, environment)
     }
-    guard !new, !names.sessions.isEmpty else { return }
-    let similar = names.similar(to: text)
-    guard let confirm = environment.confirm, !options.json else {
-      guard !similar.isEmpty else { return }
-      throw CommandFailure(
-        code: "sessionNotFound",
-        message: "No session \(text). Did you mean \(similar.joined(separator: " or "))? "
-          + "To create it, add --new.", exitCode: ExitStatus.failed, candidates: similar)
+    guard confirm(TextStyle.line("There is no session \(text). Queue it in \(known.id)?")) else {
+      throw CommandFailure.notMade
     }
-    if case .one(let known) = names.match(text) {
-      guard confirm(TextStyle.line("There is no session \(text). Queue it in \(known.id)?")) else {
-        throw SendCommand.nothingQueued
-      }
-      session.name = known.id.rawValue
-      return
-    }
-    let known = similar.isEmpty ? "" : " (\(similar.joined(separator: ", ")) exists)"
-    guard confirm(TextStyle.line("Create the new session \(text)\(known)?")) else {
-      throw SendCommand.nothingQueued
-    }
+    session.name = known.id.rawValue
   }
-
-  private static let nothingQueued = CommandFailure(
-    code: "notMade", message: "Nothing was queued. To create the session, add --new.",
-    exitCode: ExitStatus.failed)
 
   func request(input: StandardInput) throws -> APIRequest {
     let text = try Content.checked(try input.text(for: text))

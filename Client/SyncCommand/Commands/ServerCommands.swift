@@ -43,7 +43,7 @@ struct ServerCommands: ParsableCommand {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      let moved = try answer.decoded(PairingResult.self)
+      let moved = try answer.decoded(PairingAnswer.self)
       return "follows \(TextStyle.line(moved.server)), "
         + "workspace \(TextStyle.line(moved.workspaceName))"
     }
@@ -70,5 +70,7 @@ struct UnpairCommand: DaemonCommand {
 
   func request(input: StandardInput) throws -> APIRequest { APIRequest(.delete, ["pair"]) }
 
-  func text(of answer: Answer, style: TextStyle) throws -> String { "unpaired" }
+  func text(of answer: Answer, style: TextStyle) throws -> String {
+    "unpaired. No message starts here until the device is paired again."
+  }
 }

@@ -147,7 +147,7 @@ extension AnsweringCommand {
     guard (try? answer.decoded(AnsweredAnswer.self))?.result == .waiting else { return nil }
     return
       "cospool: no connection. The answer is sent if the server can be reached within 2 minutes, "
-      + "and dropped otherwise."
+      + "and dropped otherwise. If it does not count, cospool inbox says so."
   }
 }
 
@@ -249,7 +249,8 @@ struct ApproveCommand: AnsweringCommand {
     guard confirm(ActivityText.question(of: first.request, in: first.session)) else {
       throw CommandFailure(
         code: "notAllowed",
-        message: "Not approved; the request is still open. To refuse it: cospool deny",
+        message: "Not approved; the request is still open. To refuse it: cospool deny "
+          + Shell.quoted(String(first.request.id.description.prefix(8))),
         exitCode: ExitStatus.failed)
     }
     return first.request.id.description

@@ -32,7 +32,7 @@ extension WithdrawingCommand {
       return switch outcome.outcome {
       case "invoked": "cospool: too late for \(named): its agent has it already."
       case "unconfirmed":
-        "cospool: not confirmed for \(named): the server did not answer. It is cancelled "
+        "cospool: not confirmed for \(named) by the server (cospool status). It is cancelled "
           + "unless its agent started meanwhile."
       default: nil
       }

@@ -119,10 +119,14 @@ extension Doctor {
     case ExitStatus.corrupt:
       return .error(
         "store", "\(path) is damaged",
-        fix:
-          "Restart the daemon twice: the first start sets the store aside, the second one "
-          + "loads the queues from the server. Changes that were not sent are only in the file "
-          + "that is set aside.")
+        fix: rescue(context)
+          + (context.server == nil
+            ? "Then restart the daemon: it sets the store aside and starts with empty queues, since "
+              + "this device has no server. The file that is set aside is then the only copy; with "
+              + "an exported document: cospool import queues.json."
+            : "Restart the daemon twice: the first start sets the store aside, the second one "
+              + "loads the queues from the server. Changes that were not sent are only in the file "
+              + "that is set aside."))
     case ExitStatus.failed where run.output.hasPrefix("cospoold: "),
       ExitStatus.disk where run.output.hasPrefix("cospoold: "):
       return .error(
@@ -130,6 +134,12 @@ extension Doctor {
         fix: "Correct what the error names.")
     default: return nil
     }
+  }
+
+  /// What to do before a restart, which loses what only the daemon still has.
+  private static func rescue(_ context: DoctorContext) -> String {
+    context.running == nil
+      ? "" : "First, while the daemon still has them: cospool export queues.json. "
   }
 
   /// The damaged stores that the daemon kept.
@@ -141,10 +151,12 @@ extension Doctor {
       let path = "\(context.dataDirectory)/\($0)"
       return .warning(
         "storeSetAside", "\(path) is a damaged store that the daemon set aside and replaced",
-        fix:
-          "The server's data is back. If this device had no unsent changes, or you miss "
-          + "none: rm -f "
-          + ["", "-wal", "-shm"].map { Shell.quoted(path + $0) }.joined(separator: " "))
+        fix: context.server == nil
+          ? "Keep it: this device has no server, so it may be the only copy of its queues. If you "
+            + "exported them before: cospool import queues.json."
+          : "If all queues are back from the server, and this device had no unsent changes, or you "
+            + "miss none: rm -f "
+            + ["", "-wal", "-shm"].map { Shell.quoted(path + $0) }.joined(separator: " "))
     }
   }
 
@@ -162,7 +174,10 @@ extension Doctor {
       return [
         .error(
           "store", "\(path) is not an SQLite database",
-          fix: "Start the daemon: it sets a damaged store aside and synchronises again.")
+          fix: rescue(context)
+            + (context.server == nil
+              ? "A start of the daemon sets it aside and begins with empty queues."
+              : "A start of the daemon sets it aside and loads the queues from the server."))
       ]
     }
     return [.ok("store", path)]

@@ -229,7 +229,7 @@ enum MCPTools {
       name: "queue_cancel",
       description:
         "Cancels waiting prompts. It does not stop a prompt that has started: its outcome "
-        + "is invoked, or unconfirmed if the server did not answer.",
+        + "is invoked, or unconfirmed if the server did not confirm it.",
       fields: [.init(name: "ids", kind: .texts, description: "The messages.", isRequired: true)],
       changes: true,
       request: {

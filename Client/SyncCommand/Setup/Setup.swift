@@ -239,7 +239,7 @@ struct Setup {
     let body = PairServerRequest(
       server: server, code: code, insecure: command.insecure ? true : nil)
     let result = try await connection.answer(to: APIRequest(.post, ["pair"], body: body))
-      .decoded(PairingResult.self)
+      .decoded(PairingAnswer.self)
     return SetupStep(
       step: "pair", state: .done,
       what: "paired with \(result.server), workspace \(result.workspaceName)"

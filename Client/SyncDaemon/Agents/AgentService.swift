@@ -47,6 +47,7 @@ struct AgentService: Service {
     await withGracefulShutdownHandler {
       await withDiscardingTaskGroup { group in
         group.addTask { await drain(when: stops) }
+        group.addTask { await output.answerOthers(of: client) }
         for await order in orders {
           switch order {
           case .start(let start):

@@ -13,6 +13,7 @@ struct OutputFolder: Sendable {
   static let attemptsMax = 500
 
   let path: String
+  private let writers = OpenWriters()
 
   init(dataDirectory: String) {
     path = dataDirectory + "/output"
@@ -20,26 +21,49 @@ struct OutputFolder: Sendable {
 
   /// The output of a message's attempt, or of its latest one; nil if none is kept.
   func record(of message: MessageID, attempt: Int? = nil) -> OutputAnswer? {
-    let latest =
-      attempt
-      ?? files().keys.compactMap { name -> Int? in
-        guard name.hasPrefix("\(message)-") else { return nil }
-        return Int(name.dropFirst("\(message)-".count))
-      }.max()
-    guard let latest else { return nil }
-    let file = "\(path)/\(message)-\(latest).log"
-    // The newer half may be missing if the disk refused it.
-    let halves = [file + ".1", file].compactMap { FileManager.default.contents(atPath: $0) }
-    guard !halves.isEmpty else { return nil }
-    return OutputAnswer(
-      attempt: latest, text: String(decoding: halves.reduce(Data(), +), as: UTF8.self),
-      truncated: FileManager.default.fileExists(atPath: file + ".cut"))
+    let attempt = attempt.flatMap(UInt16.init(exactly:))
+    let piece = piece(
+      OutputPart(message: message, attempt: attempt, start: 0, bytesMax: Self.attemptBytesMax))
+    return OutputAnswer(piece, of: message)
+  }
+
+  /// A part of what is kept.
+  func piece(_ part: OutputPart) -> OutputPiece {
+    guard let attempt = part.attempt ?? latestAttempt(of: part.message) else { return .none }
+    let file = "\(path)/\(part.message)-\(attempt).log"
+    guard let writer = writers.paths.withLock({ $0[file] }) else {
+      return KeptOutput(file)?.piece(part, of: attempt, runs: false) ?? .none
+    }
+    return writer.whileWaiting {
+      KeptOutput(file)?.piece(part, of: attempt, runs: true)
+        ?? OutputPiece(attempt: attempt, runs: true, start: part.start ?? 0, bytes: [])
+    }
+  }
+
+  /// The same, but if its agent has written nothing there yet, as soon as it has, or has ended, or
+  /// the time of the part is over.
+  func awaitedPiece(_ part: OutputPart) async -> OutputPiece {
+    let deadline = ContinuousClock.now + .milliseconds(part.waitMilliseconds)
+    while true {
+      let piece = piece(part)
+      guard piece.bytes.isEmpty, piece.runs, .now < deadline else { return piece }
+      do { try await Task.sleep(for: Self.lookPeriod) } catch { return piece }
+    }
+  }
+
+  /// How often a reader looks for something new.
+  private static let lookPeriod = Duration.milliseconds(100)
+
+  private func latestAttempt(of message: MessageID) -> UInt16? {
+    files().keys.compactMap { name in
+      name.hasPrefix("\(message)-") ? UInt16(name.dropFirst("\(message)-".count)) : nil
+    }.max()
   }
 
   /// The writer of an attempt's output. If the output cannot be kept, it is dropped, and the agent
   /// continues.
   func writer(of message: MessageID, attempt: UInt16) -> OutputWriter {
-    OutputWriter(folder: path, name: "\(message)-\(attempt).log")
+    OutputWriter(folder: path, name: "\(message)-\(attempt).log", among: writers)
   }
 
   /// The files of each attempt, by its name: the newer half, the older one, and the mark that more
@@ -78,11 +102,19 @@ final class OutputWriter: Sendable {
 
   private let folder: String
   private let path: String
+  private let writers: OpenWriters
   private let state = Mutex(State())
 
-  init(folder: String, name: String) {
+  fileprivate init(folder: String, name: String, among writers: OpenWriters) {
     self.folder = folder
     path = "\(folder)/\(name)"
+    self.writers = writers
+    writers.paths.withLock { $0[path] = self }
+  }
+
+  /// Reads what is kept while nothing is written.
+  fileprivate func whileWaiting<Value>(_ read: () -> Value) -> Value {
+    state.withLock { _ in read() }
   }
 
   /// Creates the file if nothing was written yet. Call it when the agent has been started, since
@@ -113,10 +145,7 @@ final class OutputWriter: Sendable {
 
   private func turn(_ state: inout State) {
     try? state.file?.close()
-    if FileManager.default.fileExists(atPath: path + ".1") {
-      let cut = Foundation.open(path + ".cut", O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
-      if cut >= 0 { Foundation.close(cut) }
-    }
+    KeptOutput(path)?.dropOlderHalf()
     rename(path, path + ".1")
     state.isOpen = false
     open(&state)
@@ -129,5 +158,11 @@ final class OutputWriter: Sendable {
       try? state.file?.close()
       state.file = nil
     }
+    writers.paths.withLock { $0[path] = nil }
   }
+}
+
+/// The writers of attempts whose agents may still write, by the path of the newer half.
+private final class OpenWriters: Sendable {
+  let paths = Mutex<[String: OutputWriter]>([:])
 }

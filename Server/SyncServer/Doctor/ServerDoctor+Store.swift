@@ -133,8 +133,8 @@ extension ServerDoctor {
       }
       let name = ShownName.text(device.name)
       let fix =
-        "Renew it: print a code with cospool-server pair --expires 30d, and pair the "
-        + "device with it."
+        "Renew it: print a code with cospool-server pair --role \(Shell.quoted(device.role)) --workspace "
+        + "\(Shell.quoted(device.workspaceName)) --expires 30d, and pair the device with it."
       return ends <= now
         ? .info("access", "the access of device \(name) has ended", fix: fix)
         : .warning(

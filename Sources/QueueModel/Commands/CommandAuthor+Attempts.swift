@@ -47,7 +47,7 @@ extension CommandAuthor {
   mutating func startNow(_ id: MessageID) throws(QueueError) -> CommandOutcome.Notice {
     let limit = try setTime(nil, .notBefore, of: id)
     let later = try setTime(nil, .later, of: id)
-    let needs = try MessageNeeds.set([], of: id, by: &self)
+    let needs = try MessageNeeds.release(id, by: &self)
     return [limit, later, needs].contains(.done) ? .done : .unchanged
   }
 

@@ -24,13 +24,13 @@ extension CommandAuthor {
     return operations.isEmpty ? .unchanged : .done
   }
 
-  /// Deleting clears what it sees: messages, place in the thread queue, locks and pauses. Additions
-  /// by other devices at the same time keep the session alive.
+  /// Deleting clears what it sees: messages, place in the thread queue and locks. Additions by other
+  /// devices at the same time keep the session alive, and a pause, under which they were made.
   mutating func deleteSession(_ id: SessionID) throws(QueueError) -> CommandOutcome.Notice {
     let session = try existingSession(id)
     let reference = try self.reference(of: session)
     for message in workspace.effectiveOrder(of: id) { withdraw(message) }
-    for field in [TagField.queued, .locked, .paused, .exists] where session.element.has(field) {
+    for field in [TagField.queued, .locked, .exists] where session.element.has(field) {
       emit(
         .clearTags(
           element: reference, field: field,

@@ -194,11 +194,28 @@ extension CommandAuthor {
 
   /// A reference to the session, which is made known first if necessary.
   mutating func ensureSession(_ id: SessionID) throws(QueueError) -> OperationID {
-    if let session = workspace.sessionStates[id] { return try reference(of: session) }
+    if let session = workspace.sessionStates[id] {
+      let reference = try reference(of: session)
+      if !session.exists { try renew(session, reference) }
+      return reference
+    }
     guard workspace.sessionStates.count < Limits.sessionsMax else {
       throw .limitReached(what: "sessions", max: Limits.sessionsMax)
     }
     return emit(.openSession(session: id, clears: []))
+  }
+
+  /// A session that its author knows to be deleted begins as a new one: not paused, without a host, and
+  /// without a choice about merged texts. A deletion keeps these, for additions that did not see it.
+  private mutating func renew(
+    _ session: SessionState, _ reference: OperationID
+  ) throws(QueueError) {
+    let pauses = session.element.tagIDs(.paused)
+    if !pauses.isEmpty {
+      emit(.clearTags(element: reference, field: .paused, clears: pauses))
+    }
+    if session.host != nil { setText("", .host, of: session.key) }
+    if session.onMerge != .wait { setText(MergePolicy.wait.rawValue, .onMerge, of: session.key) }
   }
 
   mutating func touchExistence(of id: SessionID) throws(QueueError) {

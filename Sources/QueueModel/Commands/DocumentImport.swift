@@ -38,9 +38,6 @@ struct DocumentImport {
       }
       author.setText(session.name, .name, of: session.id)
       author.setText(session.project, .project, of: session.id)
-      for reason in session.pauses {
-        author.emit(.addTag(element: reference, field: .paused, clears: [], note: reason))
-      }
       if let policy = session.onMerge, policy != .wait {
         author.emit(
           .setRegister(
@@ -57,11 +54,34 @@ struct DocumentImport {
         author.emit(.addTag(element: reference, field: .locked, clears: [], note: ""))
       }
     }
+    pause(session, isNew: isNew, reference, by: &author)
     for message in session.messages {
       importMessage(message, isLive: true, into: session.id, by: &author)
     }
     for message in session.cancelled {
       importMessage(message, isLive: false, into: session.id, by: &author)
+    }
+  }
+
+  /// Adds the document's pauses to a session that gets messages, unless it is paused already, and
+  /// pauses one into which a message comes that was started before: its agent must not get it again
+  /// before a user has looked. This precedes the messages, so that none comes without it.
+  private mutating func pause(
+    _ session: WorkspaceDocument.Session, isNew: Bool, _ reference: OperationID,
+    by author: inout CommandAuthor
+  ) {
+    let fresh = session.messages.filter { author.workspace.messageStates[$0.id] == nil }
+    let started = fresh.count(where: \.wasStarted)
+    counts.started += started
+    if started > 0 { counts.held.insert(session.id) }
+    let isPaused = author.workspace.sessionStates[session.id]?.isPaused == true
+    guard isNew || !fresh.isEmpty && !isPaused else { return }
+    var reasons = session.pauses
+    if reasons.isEmpty, started > 0, !isPaused {
+      reasons = [WorkspaceDocument.startedBefore]
+    }
+    for reason in reasons {
+      author.emit(.addTag(element: reference, field: .paused, clears: [], note: reason))
     }
   }
 

@@ -76,7 +76,17 @@ extension RanText {
   private static func isRun(
     _ message: ShownMessage, on device: DeviceID, in workspace: Workspace
   ) -> Bool {
-    message.runWriter().flatMap { workspace.device(of: $0.replica)?.id } == device
+    runner(of: message, in: workspace) == device
+  }
+
+  private static func runner(of message: ShownMessage, in workspace: Workspace) -> DeviceID? {
+    message.runWriter().flatMap { workspace.device(of: $0.replica)?.id }
+  }
+
+  /// The device that last reported on the agent of a message; nil if it has no attempt, or the
+  /// device is not known yet.
+  package static func runner(of id: MessageID, in workspace: Workspace) -> DeviceID? {
+    workspace.shownMessage(id).flatMap { runner(of: $0, in: workspace) }
   }
 
   /// The messages whose text or editions operations change.

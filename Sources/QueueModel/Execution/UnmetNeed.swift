@@ -189,6 +189,17 @@ enum MessageNeeds {
     return .done
   }
 
+  /// Lets a message wait for none; met needs stay, which hold nothing back.
+  static func release(
+    _ id: MessageID, by author: inout CommandAuthor
+  ) throws(QueueError) -> CommandOutcome.Notice {
+    let workspace = author.workspace
+    guard let message = workspace.shownMessage(id),
+      !UnmetNeed.all(of: message, in: workspace).isEmpty
+    else { return .unchanged }
+    return try set([], of: id, by: &author)
+  }
+
   static func emit(
     _ needs: [MessageID], of message: OperationID, by author: inout CommandAuthor
   ) {

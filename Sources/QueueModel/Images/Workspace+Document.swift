@@ -65,6 +65,11 @@ extension ImportCounts {
     var fresh: Set<SessionID> = []
     var seen: Set<MessageID> = []
     for session in document.sessions {
+      let found = session.messages.filter {
+        $0.wasStarted && workspace.messageStates[$0.id] == nil && !seen.contains($0.id)
+      }
+      started += found.count
+      if !found.isEmpty { held.insert(session.id) }
       if workspace.session(session.id) == nil, fresh.insert(session.id).inserted { sessions += 1 }
       for message in session.messages + session.cancelled {
         let isKnown =

@@ -11,6 +11,12 @@ public struct WorkspaceDocument: Hashable, Sendable {
   public var sessions: [Session]
   /// The thread queue in order.
   public var threads: [Thread]
+  /// Whether it is a later part of a document that is imported in several commands; not in its JSON.
+  var isContinuation = false
+
+  private enum CodingKeys: CodingKey {
+    case format, version, sessions, threads
+  }
 
   /// The kind of document that is written and read.
   public static let format = "cospool-workspace"
@@ -135,6 +141,15 @@ public struct WorkspaceDocument: Hashable, Sendable {
     }
   }
 
+  /// The reason of the pause of a session into which a message came that was started before.
+  static let startedBefore = "imported messages were started before"
+
+  /// The files of its messages, by hash; their bytes are not part of the document.
+  package var files: [ContentHash: String] {
+    let all = sessions.flatMap { $0.messages + $0.cancelled }.flatMap { $0.attachments ?? [] }
+    return Dictionary(all.map { ($0.hash, $0.name) }) { first, _ in first }
+  }
+
   /// How many messages the document holds.
   public var messageCount: Int {
     sessions.reduce(0) { $0 + $1.messages.count + $1.cancelled.count }
@@ -151,6 +166,12 @@ public struct ImportCounts: Hashable, Sendable {
   public var known = 0
   /// Threads that were queued.
   public var threads = 0
+  /// Those of the messages that were started before the export: their sessions are paused.
+  public var started = 0
+  /// The sessions of those messages.
+  public var held: Set<SessionID> = []
+  /// The names of its files that are not on the importing device: a document has no files.
+  public var missingFiles: [String] = []
 
   /// Creates empty counts.
   public init() {}
@@ -161,6 +182,8 @@ public struct ImportCounts: Hashable, Sendable {
     left.messages += right.messages
     left.known += right.known
     left.threads += right.threads
+    left.started += right.started
+    left.held.formUnion(right.held)
   }
 }
 
@@ -217,6 +240,7 @@ extension WorkspaceDocument {
       parts.append(WorkspaceDocument(sessions: [open]))
     }
     if !threads.isEmpty { parts.append(WorkspaceDocument(threads: threads)) }
+    for index in parts.indices.dropFirst() { parts[index].isContinuation = true }
     return parts
   }
 }
@@ -285,3 +309,8 @@ extension WorkspaceDocument.Message: Codable {}
 extension WorkspaceDocument.Edition: Codable {}
 extension WorkspaceDocument.Thread: Codable {}
 extension ImportCounts: Codable {}
+
+extension WorkspaceDocument.Message {
+  /// Whether an agent had it before the export, as far as the document says.
+  var wasStarted: Bool { (attempts ?? 0) > 0 || lastError?.isEmpty == false }
+}

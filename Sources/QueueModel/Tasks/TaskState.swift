@@ -57,6 +57,9 @@ public struct TaskState: Hashable, Sendable {
 
   /// Whether it waits for the request.
   public func awaits(_ id: RequestID) -> Bool { request(id) != nil }
+
+  /// The command that shows it.
+  package var showCommand: String { ShellLine.named("task show", sessionId) }
 }
 
 /// The progress of an agent in its own list (S4-27).

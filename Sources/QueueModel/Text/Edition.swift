@@ -331,6 +331,21 @@ extension Edition {
   }
 }
 
+extension Workspace {
+  /// The text that a user of another device saved last for a message, if it is the one that shows;
+  /// nil if a user of this device saved it, if it was never edited, or if several texts were
+  /// merged.
+  ///
+  /// - Parameter device: this device.
+  package func textSavedElsewhere(of id: MessageID, than device: DeviceID) -> MessageVersion? {
+    guard let editions = shownMessage(id)?.editions, editions.count == 1,
+      let version = editions.versions(of: self.device(of:)).first, version.attempt == nil
+    else { return nil }
+    let writer = self.device(of: version.id.replica)
+    return writer?.id == device && writer?.name == version.device ? nil : version
+  }
+}
+
 /// Reads the beginning of a note, field by field.
 private struct NoteReader {
   var rest: Substring

@@ -21,7 +21,19 @@ package struct LateText: Hashable, Sendable {
   package var stopCommand: String?
 }
 
+extension ShownMessage {
+  /// Whether an agent finished it although it was cancelled.
+  fileprivate var isFinishedWithdrawn: Bool {
+    liveTags.isEmpty && runState.run?.phase == .succeeded
+  }
+}
+
 extension LateText {
+  /// Whether the agent finished meanwhile.
+  package func isFinished(in workspace: Workspace) -> Bool {
+    workspace.shownMessage(message)?.isFinishedWithdrawn == true
+  }
+
   /// The command that shows the message with its texts.
   package var showCommand: String {
     ShellLine.line("queue show", [String(message.description.prefix(8))])
@@ -62,7 +74,7 @@ extension LateText {
     for operation in operations {
       guard case .clearTags(_, .live, _) = operation.body,
         let id = operation.message(in: workspace), let message = workspace.shownMessage(id),
-        message.withdrawal == .cancelled
+        message.withdrawal == .cancelled || message.isFinishedWithdrawn
       else { continue }
       found[id] = LateText(
         message: id, session: message.session, edition: operation.id, text: message.text(),

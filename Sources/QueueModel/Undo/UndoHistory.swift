@@ -5,7 +5,7 @@ import SequenceCRDT
 /// One command is one change. Typing is joined into changes of up to `Limits.typingScalarsMax`
 /// scalars: commands that only change the text of one message, each at most
 /// `Limits.typingPauseMillisecondsMax` after the previous one, with no undo in between. The parts
-/// of an import are one change. A new change clears what could be redone. Beyond
+/// of one import are one change, and two imports are two. A new change clears what could be redone. Beyond
 /// `Limits.undoGroupsMax` changes or `Limits.undoBytesMax` bytes the oldest are forgotten.
 package struct UndoHistory: Hashable, Sendable {
   /// What changed since the last save, for a store.
@@ -94,12 +94,15 @@ package struct UndoHistory: Hashable, Sendable {
     _ change: UndoEntry, in workspace: Workspace, _ changes: inout Changes
   ) -> Int64? {
     guard !change.isEmpty else { return nil }
-    let change = goingOn(change)
+    var change = goingOn(change)
+    let continuesImport = change.continuesImport
+    change.continuesImport = false
     let isFresh = redoable.isEmpty
     for entry in redoable { forget(entry, &changes) }
     redoable = []
     if isFresh, let last = undoable.last?.change,
-      let joined = last.joined(with: change, in: workspace)
+      let joined = continuesImport
+        ? last.joined(withPart: change) : last.joined(with: change, in: workspace)
     {
       replaceChange(at: undoable.endIndex - 1, with: joined, &changes)
     } else {
@@ -273,22 +276,20 @@ package struct UndoHistory: Hashable, Sendable {
 }
 
 extension UndoEntry {
-  /// Imports within this number of milliseconds of each other are parts of one.
-  private static let importPauseMilliseconds: Int64 = 5_000
+  /// This import joined with a later part of it; nil if this is no import.
+  fileprivate func joined(withPart later: UndoEntry) -> UndoEntry? {
+    guard label.kind == .imported else { return nil }
+    var whole = later
+    let known = Set(steps.map(\.field))
+    whole.steps = steps + later.steps.filter { !known.contains($0.field) }
+    whole.label.count += label.count
+    (whole.isShared, whole.isRewritten) = (isShared, isRewritten)
+    return whole
+  }
 
-  /// This change joined with a later one, if both are typing in one message without a pause, or
-  /// parts of one import.
+  /// This change joined with a later one, if both are typing in one message without a pause.
   fileprivate func joined(with later: UndoEntry, in workspace: Workspace) -> UndoEntry? {
     let pause = later.milliseconds &- milliseconds
-    if label.kind == .imported, later.label.kind == .imported {
-      guard (0...UndoEntry.importPauseMilliseconds).contains(pause) else { return nil }
-      var whole = later
-      let known = Set(steps.map(\.field))
-      whole.steps = steps + later.steps.filter { !known.contains($0.field) }
-      whole.label.count += label.count
-      (whole.isShared, whole.isRewritten) = (isShared, isRewritten)
-      return whole
-    }
     guard (0...Limits.typingPauseMillisecondsMax).contains(pause),
       !isByCommand, !later.isByCommand, steps.count == 1, later.steps.count == 1,
       let step = steps.first,

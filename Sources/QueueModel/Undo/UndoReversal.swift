@@ -111,8 +111,13 @@ struct UndoReversal {
         || !message.stands && author != nil
           && message.primary.flatMap { workspace.device(of: $0.id.replica)?.id } == author
     }
-    return !step.isOvertaken && !session.isPaused && session.task == nil && holdsNothing
-      ? nil : byHand
+    // A session that began as a new one gets its former pauses back, and is deleted again.
+    let isFormerPause = entry.steps.contains {
+      $0.field == UndoField(element: .session(id), part: .tags(.paused))
+        && $0.value != .notes(nil) && !$0.isOvertaken
+    }
+    return !step.isOvertaken && (!session.isPaused || isFormerPause) && session.task == nil
+      && holdsNothing ? nil : byHand
   }
 
   // MARK: - Steps

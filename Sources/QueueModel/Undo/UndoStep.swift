@@ -82,6 +82,8 @@ package struct UndoEntry: Hashable, Sendable {
   package var isRewritten = false
   /// The stretch of typing of which it is the latest part, until an edition ends that stretch.
   package var typing: TypingStretch?
+  /// Whether it is a later part of the import before it; only until it is recorded.
+  var continuesImport = false
 
   package init(label: UndoLabel, milliseconds: Int64) {
     self.label = label

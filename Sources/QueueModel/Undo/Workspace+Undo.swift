@@ -70,6 +70,9 @@ extension Workspace {
     var entry = UndoEntry(
       label: label.completed(in: self), milliseconds: context.stamp.milliseconds)
     if let merged, shownMessage(merged)?.isMerged == false { entry.label.kind = .chosen }
+    // What was there before is not imported.
+    if case .imported(let counts) = outcome.notice { entry.label.count = counts.messages }
+    if case .importDocument(let part) = command { entry.continuesImport = part.isContinuation }
     entry.steps = steps
     entry.typing = typing
     entry.leaveToCommand(if: command, in: self)

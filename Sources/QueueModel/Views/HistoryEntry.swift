@@ -186,12 +186,12 @@ extension HistoryAction: CustomStringConvertible {
       device.isEmpty ? "took the session's host away" : "made \(device) the session's host"
     case .setOnLostServer(let policy):
       policy == LostServerPolicy.stop.rawValue
-        ? "had the agent stopped when its host has no server"
-        : "let the agent finish when its host has no server"
+        ? "set on-lost-server to stop: without its server, the host stops the agent"
+        : "set on-lost-server to finish: without its server, the host lets the agent finish"
     case .setOnMerge(let policy):
       policy == MergePolicy.run.rawValue
-        ? "had messages start whose texts were merged"
-        : "had messages wait whose texts were merged"
+        ? "set on-merge to run: messages start with their merged texts"
+        : "set on-merge to wait: merged messages wait until a user chooses a text"
     case .ran(let phase, let attempt, let note):
       "attempt \(attempt): \(phase.name)" + Self.appended(note)
     case .retried: "had the message tried again"

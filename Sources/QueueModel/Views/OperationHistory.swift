@@ -280,7 +280,8 @@ extension HistoryEntry {
       (.queued, .savedText) where message == next.message,
       (.savedText, .savedText) where message == next.message:
       break
-    case (.addedSession, .queued), (.addedSession, .moved), (.addedSession, .restored):
+    case (.addedSession, .queued), (.addedSession, .moved), (.addedSession, .restored),
+      (.addedSession, .setHost):
       // A session that is added by itself has an entry; a tag that only keeps it alive has none.
       guard session == next.session, isSignOfLife else { return nil }
       entry.action = next.action

@@ -137,14 +137,21 @@ final class CommandChecker: SimulationChecker {
       }
     guard let index else { return "names a neighbour that is not there" }
     wanted.insert(contentsOf: moved, at: index)
+    let shown = (try? after.messageQueue(queue))?.messages ?? []
+    // What comes to the front of those that can start starts at once.
+    let started = Set(
+      shown.filter { message in
+        message.status == .running
+          && wanted.contains { $0.id == message.id && $0.status != .running }
+      }.map(\.id))
     let blocks: [(MessageView) -> Bool] = [
       { $0.run != nil }, { $0.run == nil && $0.priority == .urgent },
       { $0.run == nil && $0.priority == .normal },
     ]
+    let placed = blocks.flatMap { wanted.filter($0) }.map(\.id)
     return compare(
-      notice, first: ids.first, old: old.map(\.id),
-      wanted: blocks.flatMap { wanted.filter($0) }.map(\.id),
-      shown: ((try? after.messageQueue(queue))?.messages ?? []).map(\.id))
+      notice, first: ids.first, old: old.map(\.id), wanted: placed, shown: shown.map(\.id),
+      inFront: started)
   }
 
   private func checkMove(
@@ -166,14 +173,17 @@ final class CommandChecker: SimulationChecker {
       shown: after.threadQueue().threads.map(\.session))
   }
 
-  private func compare<ID: Equatable>(
-    _ notice: CommandOutcome.Notice, first: ID?, old: [ID], wanted: [ID], shown: [ID]
+  /// - Parameter inFront: those that were at their place, and came to the front before they are shown.
+  private func compare<ID: Hashable>(
+    _ notice: CommandOutcome.Notice, first: ID?, old: [ID], wanted: [ID], shown: [ID],
+    inFront: Set<ID> = []
   ) -> String? {
-    guard shown == wanted else { return "gives \(shown), not \(wanted)" }
+    let order = wanted.filter(inFront.contains) + wanted.filter { !inFront.contains($0) }
+    guard shown == order else { return "gives \(shown), not \(order)" }
     switch notice {
-    case .unchanged: return shown == old ? nil : "reports that nothing changed"
+    case .unchanged: return wanted == old ? nil : "reports that nothing changed"
     case .moved(let position):
-      return shown.indices.contains(position - 1) && shown[position - 1] == first
+      return wanted.indices.contains(position - 1) && wanted[position - 1] == first
         ? nil : "answers position \(position)"
     default: return "answers \(notice)"
     }

@@ -26,8 +26,9 @@ final class EditionChecker: SimulationChecker {
   private var handed: [(device: Int, order: StartOrder)] = []
   /// What users wrote, by message.
   private var written = WrittenTexts()
-  /// The prompts that agents got, by the latest attempt that started.
-  private var orders: [MessageID: StartOrder] = [:]
+  /// The prompts that agents got, by the latest attempt that started. If the files of its host went
+  /// back, no device knows what an agent got, so it is not judged.
+  private var orders: [MessageID: (device: Int, order: StartOrder)] = [:]
 
   func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
     switch observation {
@@ -50,12 +51,14 @@ final class EditionChecker: SimulationChecker {
       let copy = simulation.devices[index].currentFiles.device
       for message in typed.keys { typed[message]?.insert(copy) }
     case .agentStarted(let index, let order):
-      orders[order.message] = order
+      orders[order.message] = (index, order)
       if let workspace = simulation.devices[index].process?.core.replica.workspace {
         started += unseen(order.message, in: workspace).map { (order.message, index, $0) }
       }
       handed.append((index, order))
       return []
+    case .rolledBack(.device(let index)):
+      orders = orders.filter { $0.value.device != index }
     default:
       return []
     }
@@ -101,7 +104,7 @@ final class EditionChecker: SimulationChecker {
 
   /// Messages that ran, and show a text that their agents did not get.
   private func otherThanRan(in workspace: Workspace) -> [MessageID] {
-    orders.values.filter { order in
+    orders.values.map(\.order).filter { order in
       guard let message = try? workspace.message(order.message), let run = message.run,
         run.attempt == order.attempt, run.token == order.token,
         run.phase.isInFlight || run.phase == .succeeded,

@@ -44,6 +44,9 @@ final class NotificationChecker: SimulationChecker {
     case .performed(let device, _, let before, let outcome):
       let after = simulation.devices[device].process?.core.replica.workspace
       noteDeletions(outcome.touched.sessions, before, after)
+    case .interrupted(_, .command(.deleteSession(let session)), _, nil):
+      // The disk may have taken it before the process died.
+      deleted.insert(session)
     case .interrupted(_, _, let before, let after):
       noteDeletions(Set(before.sessions().map(\.id)), before, after)
     case .decided(_, let request, _):

@@ -17,7 +17,8 @@ final class StandstillChecker: SimulationChecker {
     var session: SessionID
     var message: MessageID
     var attempt: UInt16
-    /// The connection, if there are several nodes: a workspace that moves makes devices wait.
+    /// The connection, if there are several nodes: a workspace that moves makes devices wait. Else the
+    /// server's process: one that starts again waits for the leases of the former one.
     var connection: Int
   }
 
@@ -54,7 +55,7 @@ final class StandstillChecker: SimulationChecker {
     }.sorted()
   }
 
-  /// The connection, if the machine, its link and the server work; nil otherwise. 0 is any.
+  /// The connection or server, if the machine, its link and the server work; nil otherwise.
   private func workingConnection(
     of device: SimulatedDevice, _ simulation: Simulation
   ) -> Int? {
@@ -72,7 +73,7 @@ final class StandstillChecker: SimulationChecker {
           && !node.trouble.isCut(at: simulation.clock.now)
       })
     else { return nil }
-    return simulation.nodes.count == 1 ? 0 : pipe.number
+    return simulation.nodes.count == 1 ? simulation.server.life : pipe.number
   }
 
   private func heads(

@@ -9,7 +9,7 @@ import WireProtocol
 /// stop of an attempt was stored reaches its agent.
 ///
 /// A server whose store went back to before the attempt or the stop, or another server, cannot know
-/// of it.
+/// of it. The server takes several copies of a host for one, so these are not judged.
 final class StopChecker: SimulationChecker {
   let name = "stopped"
 
@@ -85,6 +85,7 @@ final class StopChecker: SimulationChecker {
   ) -> [String] {
     guard let stop = stops[order.message], order.attempt > stop.attempt.number,
       stop.serverRestores == simulation.server.disk.restores,
+      simulation.devices.copies(of: device).count == 1,
       let state = device.process?.core.replica.workspace.dispatchState(of: order.message),
       stop.tags.isSuperset(of: state.tags)
     else { return [] }

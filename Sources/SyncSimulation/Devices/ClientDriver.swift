@@ -265,7 +265,7 @@ final class ClientDriver: SimulationPart {
     case .answered(let answer, let question):
       simulation.people.tell(answer, to: question, on: device)
       simulation.people.reportStop(answer, to: question, on: device)
-    case .replied, .connectionMissed:
+    case .replied, .connectionMissed, .outputWanted:
       break
     }
   }

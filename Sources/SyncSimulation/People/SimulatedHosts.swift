@@ -141,7 +141,11 @@ final class SimulatedHosts: SimulationPart {
   /// Users allow everything to run again, and no user works at an agent's prompt.
   func heal(_ device: SimulatedDevice) {
     guard let host = device.process?.host else { return }
-    if host.isDraining { return simulation.devices.end(device, losesPower: false) }
+    if host.isDraining {
+      // The next process starts with these.
+      device.hostSettings = HostSettings()
+      return simulation.devices.end(device, losesPower: false)
+    }
     if device.hostSettings != HostSettings() { set(HostSettings(), on: device) }
     freeAgents(of: device)
     for session in host.busy.sorted() { _ = perform(.busy(session, false), on: device) }

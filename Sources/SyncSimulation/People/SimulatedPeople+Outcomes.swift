@@ -45,7 +45,7 @@ extension SimulatedPeople {
     let question = device.generator.next()
     device.process?.races[question] = asked
     let isAsked = simulation.clients.run(on: device) { core, context, store in
-      let actions = core.questionAsked(
+      let actions = try? core.questionAsked(
         .outcome(asked.race.message), id: question, at: context, store: store)
       return (actions != nil, actions ?? [])
     }

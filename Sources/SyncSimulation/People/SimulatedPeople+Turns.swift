@@ -77,7 +77,7 @@ extension SimulatedPeople {
     device.process?.stops[question] = stop
     results.log("device \(device.index): asks \(request)")
     simulation.clients.tell(device) { core, context, store in
-      core.questionAsked(request, id: question, at: context, store: store) ?? []
+      (try? core.questionAsked(request, id: question, at: context, store: store)) ?? []
     }
   }
 }

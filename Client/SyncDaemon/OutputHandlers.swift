@@ -1,0 +1,178 @@
+import Basics
+import Hummingbird
+import LocalAPI
+import QueueModel
+import ServiceLifecycle
+import SyncClient
+
+/// What agents wrote, on whichever device: kept there, and fetched when somebody reads it.
+struct OutputHandlers: RouteHandlers {
+  var client: QueueClient
+  var output: OutputFolder
+  var others: OtherOutputs
+
+  func addRoutes(to api: RouterGroup<Context>) {
+    api.get("messages/:message/output") { request, context in
+      CanonicalJSON.response(
+        try await answer(of: try message(context), try Wish(request.uri.queryParameters)))
+    }
+    api.get("sessions/:session/output") { request, context in
+      let session = try session(context)
+      let wish = try Wish(request.uri.queryParameters)
+      return CanonicalJSON.response(try await answer(of: try await latest(in: session), wish))
+    }
+  }
+
+  /// The part of an output that a request wants.
+  private struct Wish {
+    var attempt: UInt16?
+    var from: UInt64?
+    var tail: Int?
+    var waitMilliseconds = 0
+
+    init(_ query: Parameters) throws {
+      func number(_ name: String, _ range: ClosedRange<Int>) throws -> Int? {
+        guard let text = query.get(name) else { return nil }
+        guard let number = Int(text), range.contains(number) else {
+          throw APIProblem.badRequest(
+            "\(name) must be \(range.lowerBound) to \(range.upperBound).")
+        }
+        return number
+      }
+      attempt = try number("attempt", 1...Int(UInt16.max)).map(UInt16.init)
+      from = try number("from", 0...(1 << 53)).map(UInt64.init)
+      tail = try number("tail", OutputLimits.pieceBytes)
+      waitMilliseconds =
+        try number("wait", 0...(OutputLimits.waitMillisecondsMax / 1_000)).map { $0 * 1_000 } ?? 0
+      guard tail == nil || from == nil else {
+        throw APIProblem.badRequest("Give from or tail, not both.")
+      }
+    }
+
+    func part(of message: MessageID) -> OutputPart {
+      OutputPart(
+        message: message, attempt: attempt, start: from,
+        bytesMax: tail ?? OutputLimits.pieceBytes.upperBound, waitMilliseconds: waitMilliseconds)
+    }
+
+    /// Whether it wants all that is kept.
+    var isWhole: Bool { from == nil && tail == nil }
+  }
+
+  /// The message of a session that runs, or ran last.
+  private func latest(in session: SessionID) async throws -> MessageID {
+    let queue = try client.workspace().messageQueue(session)
+    if let running = queue.messages.first(where: { $0.status == .running }) { return running.id }
+    var before: HistoryPosition?
+    for _ in 0..<Self.pagesMax {
+      let page = try await client.history(of: .session(session), before: before, limit: 1_000)
+      for entry in page.entries {
+        if case .ran = entry.action, let message = entry.message { return message }
+      }
+      before = page.next
+      if before == nil { break }
+    }
+    throw APIProblem(
+      .notFound, code: "noOutput", message: "The log of this device shows no run in \(session).",
+      exitCode: ExitStatus.failed)
+  }
+
+  /// How far the log is searched for the message that ran last.
+  private static let pagesMax = 20
+
+  private func answer(of message: MessageID, _ wish: Wish) async throws -> OutputAnswer {
+    // A daemon that stops does not wait for an agent.
+    try await cancelWhenGracefulShutdown { try await awaitedAnswer(of: message, wish) }
+  }
+
+  private func awaitedAnswer(of message: MessageID, _ wish: Wish) async throws -> OutputAnswer {
+    let workspace = client.workspace()
+    let part = wish.part(of: message)
+    let own = wish.isWhole ? output.whole(part) : await output.awaitedPiece(part)
+    if own.attempt != nil { return try answer(own, of: message, on: nil) }
+    let session = try? workspace.message(message).session
+    guard let session, let device = deviceThatRan(message, in: session) else {
+      return try answer(.none, of: message, on: nil)
+    }
+    do {
+      let piece =
+        wish.isWhole
+        ? try await others.whole(part, of: device, client)
+        : try await others.piece(part, of: device, client)
+      return try answer(piece, of: message, on: name(of: device))
+    } catch let problem as OtherOutputs.Problem {
+      throw APIProblem(problem, of: name(of: device), seen: client.syncStatus(), device)
+    }
+  }
+
+  private func answer(
+    _ piece: OutputPiece, of message: MessageID, on device: String?
+  ) throws -> OutputAnswer {
+    guard let answer = OutputAnswer(piece, of: message, on: device) else {
+      throw APIProblem(
+        .notFound, code: "noOutput",
+        message: "\(device ?? "This device") has no output of message \(message).",
+        exitCode: ExitStatus.failed)
+    }
+    return answer
+  }
+}
+
+extension RouteHandlers {
+  /// The other device that has the output of a message: the one that reported on its agent last, or
+  /// else its session's host; nil if that is this device, or none is known.
+  func deviceThatRan(_ message: MessageID, in session: SessionID) -> DeviceID? {
+    let workspace = client.workspace()
+    let device = RanText.runner(of: message, in: workspace) ?? workspace.session(session)?.host
+    return device == client.deviceID ? nil : device
+  }
+}
+
+extension OutputAnswer {
+  /// nil if nothing is kept.
+  init?(_ piece: OutputPiece, of message: MessageID, on device: String? = nil) {
+    guard let attempt = piece.attempt else { return nil }
+    self.init(
+      attempt: Int(attempt), text: String(decoding: piece.bytes, as: UTF8.self),
+      truncated: piece.start > 0, running: piece.runs, next: Int(clamping: piece.end),
+      message: message, device: device)
+  }
+}
+
+extension APIProblem {
+  /// Why the output of another device cannot be read now.
+  fileprivate init(
+    _ problem: OtherOutputs.Problem, of name: String, seen sync: SyncStatus, _ device: DeviceID
+  ) {
+    let code: String
+    let message: String
+    switch problem {
+    case .away(let since):
+      let time = since ?? sync.devices.first { $0.id == device }?.awaySince
+      code = "hostAway"
+      message =
+        "Its output is on \(name), which "
+        + (time.map { "has been away since \(LocalTime.words($0))" } ?? "is away")
+        + ". Try again when it is back."
+    case .silent:
+      code = "noAnswer"
+      message =
+        "Its output is on \(name), which did not answer in time. Try again; if that does not help, "
+        + "update Cospool there."
+    case .busy:
+      code = "busy"
+      message = "Too much output is being read at once. Try again later."
+    case .unreachable:
+      code = "unreachable"
+      message =
+        "Its output is on \(name), and the server did not answer. Try again when the server is "
+        + "reachable."
+    case .serverTooOld:
+      code = "serverTooOld"
+      message = "Its output is on \(name). To read it here, update the server."
+    }
+    self.init(
+      .serviceUnavailable, code: code, message: message,
+      exitCode: problem == .busy ? ExitStatus.tryLater : ExitStatus.unreachable)
+  }
+}
