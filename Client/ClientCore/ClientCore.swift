@@ -211,7 +211,6 @@ extension ClientCore {
     return actions
   }
 
-  /// A frame arrived.
   package mutating func frameReceived(
     _ frame: Frame, on id: TransportID, at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
@@ -413,7 +412,8 @@ extension ClientCore {
   package mutating func askRaised(
     _ ask: Ask, at context: EventContext, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
-    try tasks.askRaised(ask, with: execution, over: &connection, at: context, store: store)
+    if case .given(.viewer, _)? = access { return [.decided(ask.id, .init(ending: .withdrawn))] }
+    return try tasks.askRaised(ask, with: execution, over: &connection, at: context, store: store)
   }
 
   /// The agent no longer waits for it.

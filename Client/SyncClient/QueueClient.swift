@@ -156,6 +156,16 @@ public final class QueueClient: Sendable {
     try await perform(command, isOfPerson: true)
   }
 
+  /// Performs a command that follows from an agent's report, unless the server lets this device change
+  /// nothing: what else follows from the report happens all the same.
+  package func performIfAllowed(_ command: Command) async throws(ClientError) {
+    do {
+      try await perform(command, isOfPerson: false)
+    } catch {
+      guard case .notAllowed = error else { throw error }
+    }
+  }
+
   /// Performs a command like `perform(_:)`.
   ///
   /// - Parameters:

@@ -117,8 +117,10 @@ enum HistoryText {
       let were = ReceiptText.counted(started, "message") + (started == 1 ? " was" : " were")
       let sessions = held.map { "cospool queue resume \(Shell.quotedOption("-s", $0.rawValue))" }
       lines.append(
-        "\(were) started before, so nothing starts there. To go on after you looked: "
-          + sessions.joined(separator: "; ") + ".")
+        imported.dryRun
+          ? "\(were) started before; an import pauses what it adds such messages to."
+          : "\(were) started before, so nothing starts there. To go on after you looked: "
+            + sessions.joined(separator: "; ") + ".")
     }
     lines += missing(imported.missingFiles ?? [], ", nor on this device")
     return lines.isEmpty ? nil : lines.map { "cospool: " + $0 }.joined(separator: "\n")

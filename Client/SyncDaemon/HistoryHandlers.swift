@@ -123,9 +123,10 @@ struct HistoryHandlers: RouteHandlers {
     let workspace = client.workspace()
     guard let view = try? workspace.message(id) else { return }
     answer.message = MessageAnswer(view, namesSession: true)
-    if answer.output == nil, view.attempts > 0 {
-      answer.outputDevice = deviceThatRan(id, in: view.session).map(name(of:))
-    }
+    let own = answer.output.flatMap { UInt16(exactly: $0.attempt) }
+    guard view.attempts > 0, let device = deviceOfLater(own, nil, of: id) else { return }
+    answer.output = nil
+    answer.outputDevice = name(of: device)
   }
 
 }

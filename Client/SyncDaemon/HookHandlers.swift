@@ -72,7 +72,7 @@ struct HookHandlers: RouteHandlers {
     let isFed = await client.execution.agentKind(of: session) == .hooks
     if isFed, client.workspace().session(session)?.host == nil {
       // The device whose agent has just reported; no user caused it.
-      try await client.perform(.setHost(session, client.deviceID), isOfPerson: false)
+      try await client.performIfAllowed(.setHost(session, client.deviceID))
     }
     let outcome = slots.stopped(session, body.stop, wantsPrompt: isFed)
     guard !outcome.isRepeated else { return FeedAnswer() }

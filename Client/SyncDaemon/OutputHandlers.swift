@@ -86,23 +86,33 @@ struct OutputHandlers: RouteHandlers {
   }
 
   private func awaitedAnswer(of message: MessageID, _ wish: Wish) async throws -> OutputAnswer {
-    let workspace = client.workspace()
     let part = wish.part(of: message)
     let own = wish.isWhole ? output.whole(part) : await output.awaitedPiece(part)
-    if own.attempt != nil { return try answer(own, of: message, on: nil) }
-    let session = try? workspace.message(message).session
-    guard let session, let device = deviceThatRan(message, in: session) else {
-      return try answer(.none, of: message, on: nil)
+    guard let device = deviceOfLater(own.attempt, wish.attempt, of: message) else {
+      return try answer(own, of: message, on: nil)
     }
     do {
-      let piece =
-        wish.isWhole
-        ? try await others.whole(part, of: device, client)
-        : try await others.piece(part, of: device, client)
+      var piece = try await read(part, isWhole: wish.isWhole, of: device)
+      // The report of a turn may be here a moment before its output is kept there.
+      for _ in 0..<Self.looks where piece.attempt == nil && wish.attempt == nil {
+        try await Task.sleep(for: .milliseconds(500))
+        piece = try await read(part, isWhole: wish.isWhole, of: device)
+      }
       return try answer(piece, of: message, on: name(of: device))
     } catch let problem as OtherOutputs.Problem {
       throw APIProblem(problem, of: name(of: device), seen: client.syncStatus(), device)
     }
+  }
+
+  /// How often another device is asked again that keeps nothing yet.
+  private static let looks = 3
+
+  private func read(
+    _ part: OutputPart, isWhole: Bool, of device: DeviceID
+  ) async throws -> OutputPiece {
+    isWhole
+      ? try await others.whole(part, of: device, client)
+      : try await others.piece(part, of: device, client)
   }
 
   private func answer(
@@ -119,6 +129,20 @@ struct OutputHandlers: RouteHandlers {
 }
 
 extension RouteHandlers {
+  /// The other device that has the wanted output; nil if this device has it, or none is known. If no
+  /// attempt is named, an earlier one than the last is not wanted.
+  ///
+  /// - Parameters:
+  ///   - own: the attempt of which this device has the output; nil if none.
+  ///   - wanted: the attempt that is named, if one is.
+  func deviceOfLater(
+    _ own: UInt16?, _ wanted: UInt16?, of message: MessageID
+  ) -> DeviceID? {
+    guard let view = try? client.workspace().message(message) else { return nil }
+    if let own, wanted != nil || own >= view.run?.attempt ?? 0 { return nil }
+    return deviceThatRan(message, in: view.session)
+  }
+
   /// The other device that has the output of a message: the one that reported on its agent last, or
   /// else its session's host; nil if that is this device, or none is known.
   func deviceThatRan(_ message: MessageID, in session: SessionID) -> DeviceID? {

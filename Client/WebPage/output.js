@@ -20,7 +20,11 @@ export async function outputOf(id, isWhole, had) {
   }
   let there = null
   let { output, outputDevice, message } = await source.list('history', { message: id, limit: 1 })
-  if (outputDevice) output = await far(isWhole ? {} : { tail: TAIL }).catch((error) => { there = error.message })
+  const read = () => far(isWhole ? {} : { tail: TAIL })
+  if (outputDevice) {
+    // A busy or slow device is asked once more.
+    output = await read().catch((error) => { if (error.code === 'hostAway') throw error; return read() }).catch((error) => { there = error.message })
+  }
   return { text: output ? (output.truncated ? '… the beginning is not here\n' : '') + output.text : null, there, message,
     next: outputDevice && output?.running && output.next, attempt: output?.attempt }
 }

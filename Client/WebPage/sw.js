@@ -2,7 +2,7 @@
 // answers pass it by: nothing of the workspace is kept here.
 
 // `make page` writes the hashes.
-const VERSION = '709f6595773ce809'
+const VERSION = 'eb97668c7955fc32'
 const FILES = {
   '/actions.js': 'c8b50ac7da7d13e3',
   '/activity.js': '93d01a75b91d87be',
@@ -17,7 +17,7 @@ const FILES = {
   '/icon.png': '29304358db9de4f0',
   '/icon.svg': 'a91f4ba2508d7b69',
   '/inbox.js': 'b7fa889493b1810d',
-  '/': 'dfd34baa944a00a8',
+  '/': '79b740c4344486a9',
   '/installed.js': 'e2734e7129b4d15c',
   '/keys.js': '60718e544d6c5d37',
   '/line.js': 'ef0fa367ed7c5e36',
@@ -26,7 +26,7 @@ const FILES = {
   '/markdown.js': 'ab8457197d4c3c4f',
   '/model.js': 'c74f5dddf4f737cc',
   '/next.js': '0e5dbfe3c12dbeed',
-  '/output.js': '0e16d289e5cfe1f5',
+  '/output.js': 'e2268cb584a027a7',
   '/request.js': 'd7b06f0ade3848ab',
   '/row.js': 'ee0655afeff2b083',
   '/session.js': 'c2d9dd4564a6a548',

@@ -30,6 +30,7 @@ extension EndToEnd {
       }
       let script = """
         #!/bin/sh
+        case "$1" in fail*) echo "out of host"; exit 1;; esac
         case "$1" in big*) yes "a line of the large output" | head -c 1048576; exit;; esac
         echo "first of $1"
         \(wait("second"))
@@ -96,6 +97,26 @@ extension EndToEnd {
         #expect(output.device == "host" && output.attempt == 1 && !output.running)
         let log = try await bench.other.cospool("log", message)
         #expect(log.contains("its output is on host: cospool output \(message.prefix(8))"))
+      }
+    }
+
+    /// An earlier attempt ran here: its output is not shown as that of the last one.
+    @Test func theOutputIsThatOfTheLastAttempt() async throws {
+      try await TestBed.run { bed in
+        let bench = try await Self.bench(bed)
+        let message = try await bench.host.send("s", "fail once")
+        try await Self.waits(bed, for: "failed", of: message, on: bench.other)
+        #expect(try await bench.other.cospool("output", "s") == "out of host\n")
+        let script = bed.path("other.sh")
+        try Data("echo out of other\n".utf8).write(to: URL(filePath: script))
+        try await bench.other.cospool("config", "set", "command", "sh \(script) {}")
+        try await bench.other.cospool("config", "set", "agent", "command")
+        try await bench.other.cospool("session", "host", "s", "this")
+        try await bench.other.cospool("queue", "retry", message)
+        try await Self.waits(bed, for: "succeeded", of: message, on: bench.host)
+        #expect(try await bench.host.cospool("output", "s") == "out of other\n")
+        let log = try await bench.host.cospool("log", message)
+        #expect(log.contains("its output is on other"), "\(log)")
       }
     }
 

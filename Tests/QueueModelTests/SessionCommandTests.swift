@@ -76,6 +76,23 @@ struct SessionCommandTests {
     #expect(session.onMerge == .wait)
   }
 
+  @Test func anUndoneSendIntoADeletedSessionLeavesItDeleted() throws {
+    var device = TestDevice(1)
+    let host = DeviceID(high: 0xD, low: 1)
+    try device.perform(.addSession(.named("s"), name: nil, project: nil))
+    try device.perform(.setHost(.named("s"), host))
+    try device.perform(.setOnLostServer(.named("s"), .stop))
+    try device.perform(.pause(.named("s"), reason: "freeze"))
+    try device.perform(.deleteSession(.named("s")))
+    try device.perform(.send("new", as: 2, in: "s"))
+    #expect(device.workspace.session(.named("s"))?.onLostServer == .finish)
+    try device.perform(.undo)
+    #expect(device.workspace.session(.named("s")) == nil)
+    try device.perform(.undo)
+    let session = try #require(device.workspace.session(.named("s")))
+    #expect(session.paused && session.host == host && session.onLostServer == .stop)
+  }
+
   // S0-17, S0-18.
   @Test func pauseAndResumeAreShownWithTheirReasons() throws {
     var device = TestDevice(1)

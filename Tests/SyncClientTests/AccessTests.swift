@@ -49,7 +49,13 @@ import WireProtocol
     await #expect(throws: error) {
       _ = try await client.importJSON(try await exported())
     }
-    if obstacle == .viewer { await client.tasks.noteBegan(in: session) }
+    if obstacle == .viewer {
+      await client.tasks.noteBegan(in: session)
+      // The agent asks at its own prompt.
+      let answer = try await client.tasks.ask(
+        .approval(toolName: "Bash", summary: "make", details: nil), in: session)
+      #expect(answer.ending == .withdrawn)
+    }
     #expect(client.version == before.0 && client.syncStatus().outgoing == before.1)
     // Drafts are the device's own.
     _ = try await client.queues.setDraft("for later", of: session)
@@ -116,9 +122,14 @@ import WireProtocol
     try await ClientFixture.withServer { fixture in
       try await fixture.running { client in
         try await client.perform(.text("before", 1))
+        let session = try SessionID("a")
+        try await client.tasks.receive(.turnStarted, in: session)
         try await client.waitUntilSynced(timeout: ClientFixture.patience)
         fixture.server.push(.refused(Refusal(code: .revoked, message: "it was revoked")))
         await become(.refused, client)
+        // The end of what an agent did here is still reported once the device is paired again.
+        try await client.tasks.receive(.turnEnded, in: session)
+        #expect(client.workspace().task(of: session)?.status.kind.isUnderWay == false)
         try await refused(.ended(reason: "it was revoked"), on: client)
       }
       let client = try await fixture.open()

@@ -55,7 +55,7 @@ import Testing
     .init(room: "Protocol/LocalAPI", type: "MessageAnswer"): (1_000, 24),
     .init(room: "Sources/QueueModel", type: "MessageView"): (1_000, 20),
     .init(room: "Sources/QueueModel", type: "Workspace"): (1_232, 15),
-    .init(room: "Sources/QueueModel", type: "CommandAuthor"): (1_055, 15),
+    .init(room: "Sources/QueueModel", type: "CommandAuthor"): (1_058, 15),
     .init(room: "Sources/SequenceCRDT", type: "SequenceCore"): (1_000, 16),
     .init(room: "Sources/SyncSimulation", type: "SimulationOptions"): (1_000, 16),
     .init(room: "Server/ServerCore", type: "ServerCore"): (1_009, 15),

@@ -30,8 +30,10 @@ extension Executor {
     of order: StartOrder, _ note: String, in workspace: Workspace, at context: EventContext
   ) -> [Command] {
     let session = order.session
+    let reporter = workspace.taskDevice(of: session)
+    let host = RanText.runner(of: order.message, in: workspace) ?? reporter
     guard let task = workspace.keptTask(of: session)?.state, task.status.kind.isUnderWay,
-      workspace.taskDevice(of: session) != device
+      reporter != device, reporter == host
     else { return [] }
     let isStopped = Withdrawal.stops(order.attempt, at: order.message, in: workspace)
     let status = isStopped ? TaskStatus.completed(.cancelled) : .error(message: note)

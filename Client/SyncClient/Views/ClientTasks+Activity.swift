@@ -47,10 +47,10 @@ extension ClientTasks {
     if signal.endsTurn, await client.execution.running()[session] != nil { return activity }
     switch signal {
     case .turnEnded, .turnFailed, .wentIdle:
-      if view.locked { try await client.perform(.unlockThread(session), isOfPerson: false) }
+      if view.locked { try await client.performIfAllowed(.unlockThread(session)) }
       if case .turnFailed(let message) = signal, client.device.settings.onFailure == .pause {
         let reason = "failed: \(message)".cut(toUTF8Bytes: Limits.nameBytesMax)
-        try await client.perform(.pause(session, reason: reason), isOfPerson: false)
+        try await client.performIfAllowed(.pause(session, reason: reason))
       }
     case .turnStarted, .toolStarted, .toolEnded, .approvalRequested, .approvalAnswered:
       break

@@ -12,6 +12,9 @@ struct KeptOutput {
 
   var end: UInt64 { halves.reduce(start) { $0 + $1.size } }
 
+  /// The specification's limit; a file may hold any number.
+  private static let placeMax: UInt64 = 1 << 61
+
   /// - Parameter path: that of the newer half.
   /// - Returns: nil if neither half is there.
   init?(_ path: String) {
@@ -22,7 +25,7 @@ struct KeptOutput {
     }
     guard !halves.isEmpty else { return nil }
     let cut = FileManager.default.contents(atPath: path + ".cut")
-    start = cut.map { UInt64(String(decoding: $0, as: UTF8.self)) ?? 1 } ?? 0
+    start = cut.map { min(UInt64(String(decoding: $0, as: UTF8.self)) ?? 1, Self.placeMax) } ?? 0
   }
 
   /// Notes that the older half makes room for the newer one.
@@ -36,7 +39,8 @@ struct KeptOutput {
   /// - Parameter runs: whether the agent may still write.
   func piece(_ part: OutputPart, of attempt: UInt16, runs: Bool) -> OutputPiece {
     let most = UInt64(part.bytesMax)
-    let from = max(start, min(part.start ?? (end > most ? end - most : 0), end))
+    // Beyond the end there is nothing, yet.
+    let from = max(start, part.start ?? (end > most ? end - most : 0))
     var piece = OutputPiece(
       attempt: attempt, runs: runs, start: from, bytes: bytes(from: from, max: part.bytesMax))
     piece.cutToScalars(followed: runs || piece.end < end)

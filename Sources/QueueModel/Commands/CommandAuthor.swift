@@ -216,6 +216,9 @@ extension CommandAuthor {
     }
     if session.host != nil { setText("", .host, of: session.key) }
     if session.onMerge != .wait { setText(MergePolicy.wait.rawValue, .onMerge, of: session.key) }
+    if session.onLostServer != .finish {
+      setText(LostServerPolicy.finish.rawValue, .onLostServer, of: session.key)
+    }
   }
 
   mutating func touchExistence(of id: SessionID) throws(QueueError) {

@@ -99,7 +99,8 @@ struct UndoReversal {
       return .apart(ShellLine.named("session delete", id))
     }
     let messages = workspace.shownMessages(of: id)
-    guard let session = workspace.sessionStates[id], session.host == nil,
+    guard let session = workspace.sessionStates[id],
+      session.host == nil || brings(back: .register(.host), of: id),
       messages.allSatisfy({ $0.runState.run == nil })
     else { return byHand }
     if entry.label.kind == .deletedSession { return nil }
@@ -111,13 +112,23 @@ struct UndoReversal {
         || !message.stands && author != nil
           && message.primary.flatMap { workspace.device(of: $0.id.replica)?.id } == author
     }
-    // A session that began as a new one gets its former pauses back, and is deleted again.
-    let isFormerPause = entry.steps.contains {
-      $0.field == UndoField(element: .session(id), part: .tags(.paused))
-        && $0.value != .notes(nil) && !$0.isOvertaken
+    let isPaused = session.isPaused && !brings(back: .tags(.paused), of: id)
+    return !step.isOvertaken && !isPaused && session.task == nil && holdsNothing ? nil : byHand
+  }
+
+  /// Whether it restores what a session had before it was deleted and began as a new one. It gets
+  /// that back, and is deleted again.
+  private func brings(back part: UndoField.Part, of id: SessionID) -> Bool {
+    entry.steps.contains { step in
+      guard step.field == UndoField(element: .session(id), part: part), !step.isOvertaken else {
+        return false
+      }
+      switch step.value {
+      case .notes(let notes): return notes != nil
+      case .register(let before): return before != nil && before != .text("")
+      default: return false
+      }
     }
-    return !step.isOvertaken && (!session.isPaused || isFormerPause) && session.task == nil
-      && holdsNothing ? nil : byHand
   }
 
   // MARK: - Steps
