@@ -200,7 +200,7 @@ struct EditionPieceTests {
 }
 
 /// Draws typing and editions in two messages: each text is made from the last one, with scalars
-/// that share bytes or join into one character.
+/// whose bytes are alike and cannot be told apart by characters.
 private struct RandomEditions {
   private static let pieces = [
     "a", "aaaaaaaaaaaa", "the cause of it", "é", "e\u{301}", "\u{301}", "👩‍👩‍👧", "👩", "\u{200D}",
