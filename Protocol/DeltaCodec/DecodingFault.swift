@@ -46,19 +46,13 @@ package struct DecodingBudget: Hashable, Sendable {
   package var operationsMax: Int
   /// Entries of the replica table.
   package var replicasMax: Int
-  /// Bytes that editions' notes copy from others and from inserted text.
-  package var copiedBytesMax: Int
 
   /// - Parameter operationsMax: `itemsMax` if it is nil.
-  package init(
-    rowsMax: Int, itemsMax: Int, operationsMax: Int? = nil, replicasMax: Int,
-    copiedBytesMax: Int = 16 << 20
-  ) {
+  package init(rowsMax: Int, itemsMax: Int, operationsMax: Int? = nil, replicasMax: Int) {
     self.rowsMax = rowsMax
     self.itemsMax = itemsMax
     self.operationsMax = operationsMax ?? itemsMax
     self.replicasMax = replicasMax
-    self.copiedBytesMax = copiedBytesMax
   }
 
   /// For one delta if nothing else is said.

@@ -12,12 +12,8 @@ package enum DeltaCodec {
   }
 
   /// The same, with the ends of parts that have similar content.
-  ///
-  /// - Parameter copies: whether notes of editions may copy bytes that the delta already has.
-  package static func encodeParts(
-    _ operations: [Operation], copies: Bool = true
-  ) -> EncodedBody {
-    DeltaEncoder.encode(DeltaRow.rows(of: operations), copies: copies)
+  package static func encodeParts(_ operations: [Operation]) -> EncodedBody {
+    DeltaEncoder.encode(DeltaRow.rows(of: operations))
   }
 
   package static func decode(
@@ -32,12 +28,9 @@ package struct EncodedBody: Hashable, Sendable {
   package var bytes: [UInt8]
   /// Offsets after columns or streams, ascending.
   package var partEnds: [Int]
-  /// The bytes that a reader copies besides.
-  package var copiedBytes: Int
 
-  package init(bytes: [UInt8], partEnds: [Int], copiedBytes: Int = 0) {
+  package init(bytes: [UInt8], partEnds: [Int]) {
     self.bytes = bytes
     self.partEnds = partEnds
-    self.copiedBytes = copiedBytes
   }
 }

@@ -14,8 +14,6 @@ struct DeltaDecoder: ~Copyable {
   private var itemsLeft: Int
   /// Of these, units of operations other than insertText and deleteText.
   private var operationsLeft: Int
-  private var copiedBytesLeft: Int
-  private var pasts = MessagePasts()
 
   static func decode(
     _ bytes: [UInt8], budget: DecodingBudget
@@ -36,7 +34,6 @@ struct DeltaDecoder: ~Copyable {
     self.budget = budget
     itemsLeft = budget.itemsMax
     operationsLeft = budget.operationsMax
-    copiedBytesLeft = budget.copiedBytesMax
   }
 
   /// The replicas that the rows name.
@@ -149,8 +146,6 @@ struct DeltaDecoder: ~Copyable {
       try readTags(puts: head == Head.addTag)
     case Head.setRegister:
       try readRegister()
-    case Head.putEdition:
-      try readEdition()
     case Head.addMessage..<Head.enqueueThread:
       try readAddMessage(head)
     case Head.enqueueThread..<Head.deleteText:
@@ -190,29 +185,6 @@ struct DeltaDecoder: ~Copyable {
     try checkLeft(items, ofText: ofText)
     itemsLeft -= items
     if !ofText { operationsLeft -= items }
-  }
-
-  /// Takes bytes from the budget that a piece of a note copies.
-  mutating func copy(_ bytes: Int) throws(DecodingFault) {
-    guard bytes <= copiedBytesLeft else {
-      throw DecodingFault(
-        .budgetExceeded, at: source.offset(.values),
-        "more than \(budget.copiedBytesMax) bytes of notes are copied")
-    }
-    copiedBytesLeft -= bytes
-  }
-
-  /// What the operations that were read have of a message.
-  mutating func catchUp(with message: OperationID) -> MessagePasts.Past {
-    for operation in operations[pasts.knownCount...] {
-      switch operation.body {
-      case .insertText(let insertion): pasts.insert(insertion.text, into: insertion.message)
-      case .addTag(let element, .edition, _, let note): pasts.put(note, on: element)
-      default: break
-      }
-    }
-    pasts.knownCount = operations.count
-    return pasts.past(of: message)
   }
 
   private mutating func checkLeft(_ items: Int, ofText: Bool) throws(DecodingFault) {

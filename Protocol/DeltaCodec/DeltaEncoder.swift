@@ -4,40 +4,29 @@ import SequenceCRDT
 /// Writes rows; SPECIFICATION.md, section "Delta".
 struct DeltaEncoder {
   private typealias Head = DeltaFormat.Head
-  typealias LocalID = DeltaFormat.LocalID
+  private typealias LocalID = DeltaFormat.LocalID
 
   private let table: ReplicaTable
   private let usesColumns: Bool
-  private let copies: Bool
   private var streams: [ByteWriter]
-  var context: DeltaFormat.Context
-  var pasts = MessagePasts()
-  /// The bytes that notes copy.
-  var copiedBytes = 0
+  private var context: DeltaFormat.Context
 
   /// Visits the rows twice: to build the table of replicas, and to write.
-  ///
-  /// - Parameter copies: whether notes may copy bytes that the delta already has.
-  static func encode(_ rows: [DeltaRow], copies: Bool) -> EncodedBody {
+  static func encode(_ rows: [DeltaRow]) -> EncodedBody {
     var encoder = DeltaEncoder(
-      ReplicaTable(of: rows), usesColumns: rows.count > DeltaFormat.rowsInRowFormMax,
-      copies: copies)
-    for index in rows.indices {
-      if copies, rows[index].putsEdition { encoder.catchUp(with: rows[..<index]) }
-      encoder.write(rows[index])
-    }
+      ReplicaTable(of: rows), usesColumns: rows.count > DeltaFormat.rowsInRowFormMax)
+    for row in rows { encoder.write(row) }
     return encoder.finish()
   }
 
-  private init(_ table: ReplicaTable, usesColumns: Bool, copies: Bool) {
+  private init(_ table: ReplicaTable, usesColumns: Bool) {
     self.table = table
     self.usesColumns = usesColumns
-    self.copies = copies
     streams = Array(repeating: ByteWriter(), count: usesColumns ? DeltaFormat.Column.count : 1)
     context = DeltaFormat.Context(bases: table.bases)
   }
 
-  subscript(column: DeltaFormat.Column) -> ByteWriter {
+  private subscript(column: DeltaFormat.Column) -> ByteWriter {
     _read { yield streams[usesColumns ? column.rawValue : 0] }
     _modify { yield &streams[usesColumns ? column.rawValue : 0] }
   }
@@ -47,7 +36,7 @@ struct DeltaEncoder {
     table.write(to: &writer, usesColumns: usesColumns)
     guard usesColumns else {
       writer.raw(streams[0].bytes)
-      return EncodedBody(bytes: writer.bytes, partEnds: [], copiedBytes: copiedBytes)
+      return EncodedBody(bytes: writer.bytes, partEnds: [])
     }
     var partEnds: [Int] = []
     for column in DeltaFormat.Column.allCases where !self[column].isEmpty {
@@ -55,7 +44,7 @@ struct DeltaEncoder {
       writer.blob(self[column].bytes)
       partEnds.append(writer.bytes.count)
     }
-    return EncodedBody(bytes: writer.bytes, partEnds: partEnds, copiedBytes: copiedBytes)
+    return EncodedBody(bytes: writer.bytes, partEnds: partEnds)
   }
 
   /// Writes the fields before the head of a row that takes `length` ids.
@@ -177,8 +166,6 @@ extension DeltaEncoder {
       inserted(place, upTo: last)
     case .enqueueThread(let enqueue):
       write(enqueue, id: id)
-    case .addTag(let element, .edition, let clears, let note):
-      writeEdition(of: element, clears: clears, note: note, id: id)
     case .addTag(let element, let field, let clears, let note):
       self[.heads].byte(Head.addTag)
       write(element: element, field: field, clears: clears, note: note)
@@ -193,7 +180,7 @@ extension DeltaEncoder {
 
 // Content
 extension DeltaEncoder {
-  mutating func writeContent(_ message: LocalID) {
+  private mutating func writeContent(_ message: LocalID) {
     write(message, .message, to: .messages)
     context.message = message
   }
@@ -284,11 +271,11 @@ extension DeltaEncoder {
     }
   }
 
-  func elementTag(_ element: OperationID, isMessage: Bool) -> UInt8 {
+  private func elementTag(_ element: OperationID, isMessage: Bool) -> UInt8 {
     table.local(element) == (isMessage ? context.message : context.session) ? 0 : 1
   }
 
-  mutating func write(_ element: OperationID, tag: UInt8, isMessage: Bool) {
+  private mutating func write(_ element: OperationID, tag: UInt8, isMessage: Bool) {
     guard tag == 1 else { return }
     if isMessage {
       writeContent(table.local(element))
@@ -297,7 +284,7 @@ extension DeltaEncoder {
     }
   }
 
-  func clearsTag(
+  private func clearsTag(
     _ clears: [OperationID], neighbour: OperationID?, same: OperationID?
   ) -> UInt8 {
     guard let only = clears.first else { return DeltaFormat.ClearsTag.none }
@@ -306,7 +293,7 @@ extension DeltaEncoder {
     return DeltaFormat.ClearsTag.list
   }
 
-  mutating func write(_ clears: [OperationID], tag: UInt8) {
+  private mutating func write(_ clears: [OperationID], tag: UInt8) {
     guard tag == DeltaFormat.ClearsTag.list else { return }
     self[.clears].count(clears.count - 1)
     for id in clears { write(table.local(id), .tag, to: .clears) }

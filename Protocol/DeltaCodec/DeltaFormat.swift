@@ -26,7 +26,6 @@ enum DeltaFormat {
     static let addTag: UInt8 = 0x03
     static let clearTags: UInt8 = 0x04
     static let setRegister: UInt8 = 0x05
-    static let putEdition: UInt8 = 0x06
     static let switchReplica: UInt8 = 0x0C
     static let skipSequence: UInt8 = 0x0D
     static let repeatPlacement: UInt8 = 0x0E

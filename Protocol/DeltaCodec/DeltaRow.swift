@@ -30,11 +30,6 @@ struct DeltaRow {
     }
   }
 
-  /// Whether it is an edition.
-  var putsEdition: Bool {
-    if case .addTag(_, .edition, _, _) = body { true } else { false }
-  }
-
   /// The rows of operations in their order.
   static func rows(of operations: [Operation]) -> [DeltaRow] {
     var rows: [DeltaRow] = []

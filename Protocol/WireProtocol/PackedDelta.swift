@@ -5,16 +5,7 @@ import SequenceCRDT
 /// A delta as it is stored and sent: in an envelope, compressed if that makes it shorter.
 package enum PackedDelta {
   package static func pack(_ operations: [Operation]) -> [UInt8] {
-    wrap(DeltaCodec.encodeParts(operations), of: operations)
-  }
-
-  /// Wraps encoded operations, without copies in notes if readers would refuse that many.
-  private static func wrap(_ body: EncodedBody, of operations: [Operation]) -> [UInt8] {
-    let packed = Envelope.delta.wrap(body)
-    guard body.copiedBytes > 0,
-      body.inflatedCount > packed.count * WireLimits.inflateRatioMax
-    else { return packed }
-    return Envelope.delta.wrap(DeltaCodec.encodeParts(operations, copies: false))
+    Envelope.delta.wrap(DeltaCodec.encodeParts(operations))
   }
 
   /// Packs operations in their order into parts of at most `bytesMax` bytes, within the limits of
@@ -49,8 +40,8 @@ package enum PackedDelta {
   private static func part(of operations: [Operation], bytesMax: Int) -> [UInt8]? {
     guard isWithinLimits(operations) else { return nil }
     let body = DeltaCodec.encodeParts(operations)
-    guard body.inflatedCount <= WireLimits.inflateBytesMax else { return nil }
-    let part = wrap(body, of: operations)
+    guard body.bytes.count <= WireLimits.inflateBytesMax else { return nil }
+    let part = Envelope.delta.wrap(body)
     return part.count <= bytesMax ? part : nil
   }
 
@@ -69,9 +60,6 @@ package enum PackedDelta {
     _ bytes: [UInt8], _ envelope: Envelope = .delta, budget: DecodingBudget
   ) throws(WireError) -> [Operation] {
     let body = try envelope.unwrap(bytes)
-    let inflatedMax = min(envelope.inflateBytesMax, bytes.count * WireLimits.inflateRatioMax)
-    var budget = budget
-    budget.copiedBytesMax = max(0, inflatedMax - body.count)
     do {
       return try DeltaCodec.decode(body, budget: budget)
     } catch {
@@ -121,11 +109,6 @@ package enum PackedDelta {
     let places = places.isEmpty ? Array(weights.indices.dropFirst()) : places
     return places.min { abs(sums[$0] - half) < abs(sums[$1] - half) } ?? 1
   }
-}
-
-extension EncodedBody {
-  /// The bytes of which the limits of inflation hold.
-  fileprivate var inflatedCount: Int { bytes.count + copiedBytes }
 }
 
 extension DecodingBudget {

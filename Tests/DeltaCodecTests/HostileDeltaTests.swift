@@ -57,7 +57,7 @@ struct HostileDeltaTests {
   }
 
   @Test func unknownRowKindsAreUnsupported() {
-    for head: UInt8 in [0x00, 0x07, 0x0B, 0x50, 0x5F] {
+    for head: UInt8 in [0x00, 0x06, 0x0B, 0x50, 0x5F] {
       #expect(code(HostileDeltaTests.start + [head]) == .unsupported, "head \(head)")
     }
     // Left origin tag 3.

@@ -20,7 +20,6 @@ enum FuzzSeeds {
             name: "work-together",
             bytes: DeltaCodec.encode(FuzzFixture.laterDeltas(60, seed: 2).flatMap { $0 })),
           FuzzFiles.Input(name: "placements-past-the-limit", bytes: placementsPastTheLimit),
-          FuzzFiles.Input(name: "editions", bytes: DeltaCodec.encode(editions)),
         ]
     case .snapshots:
       return try vectors("snapshots.json", \.body)
@@ -81,29 +80,6 @@ enum FuzzSeeds {
   /// One row that claims more placements than a delta may hold.
   private static let placementsPastTheLimit: [UInt8] =
     [0x02, 1, 2, 3, 4, 5, 6, 7, 8, 0x0E, 0xFF, 0xFF, 0x07, 0xE1, 2, 2]
-
-  /// Two editions of a message of the fixture, with typing between them, by a new device.
-  private static var editions: [QueueModel.Operation] {
-    let replica = ReplicaID(rawValue: 0x55)
-    func id(_ seq: UInt32) -> OperationID { OperationID(replica: replica, seq: seq) }
-    let message = OperationID(replica: ReplicaID(rawValue: 0x11), seq: 3)
-    func edition(_ seq: UInt32, _ clears: [OperationID], _ note: String) -> QueueModel.Operation {
-      QueueModel.Operation(
-        id: id(seq), body: .addTag(element: message, field: .edition, clears: clears, note: note))
-    }
-    return [
-      QueueModel.Operation(
-        id: id(1), body: .announceDevice(device: DeviceID(high: 5, low: 5), name: "third")),
-      edition(2, [], "1790000000000 fix all the tests é 👩‍👩‍👧"),
-      QueueModel.Operation(
-        id: id(3),
-        body: .insertText(
-          QueueModel.Operation.InsertText(
-            message: message, origins: .init(left: nil, right: nil), text: "today, "))),
-      edition(10, [id(2)], "1790000061234 today, fix the tests è 👩‍👩‍👧"),
-      edition(11, [id(10)], ""),
-    ]
-  }
 
   private static func placements(_ count: UInt32) -> [QueueModel.Operation] {
     let replica = ReplicaID(rawValue: 1)

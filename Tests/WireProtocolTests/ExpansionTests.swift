@@ -157,15 +157,6 @@
           "operations in rows",
           start + [0xE1] + stamp + [2] + (0..<450_000).flatMap { _ in [0xC0, 0] as [UInt8] }
         ),
-        // An edition of 60,000 bytes, and copies of it, again and again.
-        (
-          "notes that copy",
-          start + [0x06, 0x04, 0x06, 0x01] + number(60_000 << 2)
-            + [UInt8](repeating: 97, count: 60_000)
-            + (0..<100_000).flatMap { _ in
-              [0x06, 0x00, 0x01] + number(60_000 << 2 | 1) + [0] as [UInt8]
-            }
-        ),
         // insertText behind the last one, the letter "a" each time.
         ("rows", start + [0x91, 2, 97] + (0..<450_000).flatMap { _ in [0x80, 97] as [UInt8] }),
       ]

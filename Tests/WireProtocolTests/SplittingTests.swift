@@ -169,43 +169,6 @@ struct SplittingTests {
     #expect(try parts.map { try PackedDelta.unpack($0).count } == [7, 7])
   }
 
-  /// Editions of one text, each with another number before it.
-  private func editions(_ count: Int, of text: String) -> [QueueModel.Operation] {
-    (0..<count).map { number in
-      Operation(
-        id: id(10 + number),
-        body: .addTag(
-          element: id(3), field: .edition, clears: [], note: "1790000\(100_000 + number) " + text))
-    }
-  }
-
-  /// What notes copy counts as inflated: no more than 16 MiB of it is in one delta.
-  @Test func deltasEndAtWhatTheirNotesCopy() throws {
-    let operations = editions(400, of: noise(60_000, seed: 8))
-    let whole = PackedDelta.pack(operations)
-    #expect(whole.count < 70_000)
-    #expect(throws: WireError.self) { try PackedDelta.unpack(whole) }
-    #expect(try PackedDelta.unpackStored(whole) == operations)
-    let parts = PackedDelta.pack(operations, bytesMax: WireLimits.frameBytesMax)
-    #expect(parts.count == 2)
-    #expect(try parts.flatMap(PackedDelta.unpack) == operations)
-  }
-
-  /// Notes of one letter: copied, they would be more than a thousand times the stored bytes.
-  @Test func notesCopyNoMoreThanReadersTake() throws {
-    let operations = editions(100, of: String(repeating: "x", count: 60_000))
-    let copying = DeltaCodec.encodeParts(operations)
-    #expect(copying.bytes.count < 64_000 && copying.copiedBytes > 5_000_000)
-    let error = #expect(throws: WireError.self) {
-      try PackedDelta.unpack(Envelope.delta.wrap(copying))
-    }
-    #expect(error?.description.contains("notes") == true, "\(String(describing: error))")
-    #expect(try PackedDelta.unpack(PackedDelta.pack(operations)) == operations)
-    #expect(
-      try PackedDelta.pack(operations, bytesMax: WireLimits.frameBytesMax)
-        .flatMap(PackedDelta.unpack) == operations)
-  }
-
   @Test func deltasEndAtTheirRows() throws {
     let most = WireLimits.deltaRowsMax
     func deletions(_ count: Int) -> [QueueModel.Operation] {

@@ -46,10 +46,6 @@ enum VectorValues {
         Operation.DeleteText(message: a(3), first: first, count: count, backwards: backwards)))
   }
 
-  static func edition(_ seq: UInt32, clearing clears: [OperationID], _ note: String) -> Operation {
-    operation(seq, .addTag(element: a(3), field: .edition, clears: clears, note: note))
-  }
-
   static let addition = operation(
     3,
     .addMessage(
@@ -182,21 +178,6 @@ enum VectorValues {
             Operation.EnqueueThread(
               session: a(2), origins: .init(left: nil, right: nil), stamp: stamp,
               clearsQueued: [], locks: false, clearsLocked: []))),
-      ]
-    ),
-    (
-      "stretches of typing",
-      "A message's text, a stretch of typing in it and another one, each with its edition, which "
-        + "clears the one before it.",
-      [
-        insertion(a(4), nil, nil, "Fix the test in the parser."),
-        insertion(a(31), a(11), a(12), "failing "),
-        edition(39, clearing: [], "1767225600000 Fix the failing test in the parser."),
-        deletion(40, a(15), 4),
-        insertion(a(44), a(18), a(19), "caf\u{e9} tests"),
-        edition(
-          54, clearing: [a(39)], "1767225661234 Fix the failing caf\u{e9} tests in the parser."),
-        edition(55, clearing: [a(54)], ""),
       ]
     ),
     (
