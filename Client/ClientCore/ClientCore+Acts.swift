@@ -31,6 +31,18 @@ extension ClientCore {
     inbox.questionAsked(request, id: id, over: connection)
   }
 
+  /// A user answers a request.
+  ///
+  /// - Returns: the result if it is known at once; nil if the authority is or will be asked, and
+  ///   `.answerEnded` comes later.
+  package mutating func answerGiven(
+    _ answer: AnswerRequest, at context: EventContext, store: some ReplicaStore
+  ) throws(Replica.Fault) -> (ending: AnswerEnding?, actions: [Action]) {
+    try requireAccess(at: context)
+    return try tasks.answerGiven(
+      answer, with: execution, over: &connection, at: context, store: store)
+  }
+
   /// No caller waits for the result of an answer any more: its user is notified if the answer does
   /// not count.
   package mutating func answerEndedUnheard(

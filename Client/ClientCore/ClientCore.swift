@@ -211,6 +211,7 @@ extension ClientCore {
     return actions
   }
 
+  /// A frame arrived.
   package mutating func frameReceived(
     _ frame: Frame, on id: TransportID, at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
@@ -403,7 +404,7 @@ extension ClientCore {
   package mutating func taskHeard(
     _ news: TaskEvent, in session: SessionID, at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
-    if case .given(.viewer, _)? = access { return [] }  // No device would ever get it.
+    if isViewer { return [] }
     return tasks.heard(
       news, in: session, with: execution, over: &connection, at: context, store: store)
   }
@@ -412,7 +413,7 @@ extension ClientCore {
   package mutating func askRaised(
     _ ask: Ask, at context: EventContext, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
-    if case .given(.viewer, _)? = access { return [.decided(ask.id, .init(ending: .withdrawn))] }
+    if isViewer { return [.decided(ask.id, .init(ending: .withdrawn))] }
     return try tasks.askRaised(ask, with: execution, over: &connection, at: context, store: store)
   }
 
@@ -421,18 +422,6 @@ extension ClientCore {
     _ request: RequestID, at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
     tasks.askWithdrawn(request, with: execution, over: &connection, at: context, store: store)
-  }
-
-  /// A user answers a request.
-  ///
-  /// - Returns: the result if it is known at once; nil if the authority is or will be asked, and
-  ///   `.answerEnded` comes later.
-  package mutating func answerGiven(
-    _ answer: AnswerRequest, at context: EventContext, store: some ReplicaStore
-  ) throws(Replica.Fault) -> (ending: AnswerEnding?, actions: [Action]) {
-    try requireAccess(at: context)
-    return try tasks.answerGiven(
-      answer, with: execution, over: &connection, at: context, store: store)
   }
 }
 

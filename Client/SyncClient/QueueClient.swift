@@ -149,8 +149,9 @@ public final class QueueClient: Sendable {
   /// Performs a command; its operations are on disk when the call returns.
   ///
   /// - Throws: `.queue` if the queues refuse it or the disk fails (`persistenceFailed`),
-  ///   `.notAllowed` if the server lets this device change nothing, `.closed`; nothing changed then. `.diskUnconfirmed` if the disk failed between writing and confirming:
-  ///   the command was performed.
+  ///   `.notAllowed` if the server lets this device change nothing, `.closed`; nothing changed then.
+  ///   `.diskUnconfirmed` if the disk failed between writing and confirming: the command was
+  ///   performed.
   @discardableResult
   public func perform(_ command: Command) async throws(ClientError) -> CommandReceipt {
     try await perform(command, isOfPerson: true)

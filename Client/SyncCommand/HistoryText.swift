@@ -118,7 +118,8 @@ enum HistoryText {
       let sessions = held.map { "cospool queue resume \(Shell.quotedOption("-s", $0.rawValue))" }
       lines.append(
         imported.dryRun
-          ? "\(were) started before; an import pauses what it adds such messages to."
+          ? "\(were) started before: the import will pause "
+            + (started == 1 ? "its" : "their") + " session\(held.count == 1 ? "" : "s")."
           : "\(were) started before, so nothing starts there. To go on after you looked: "
             + sessions.joined(separator: "; ") + ".")
     }

@@ -17,10 +17,7 @@ struct SeenVersions {
       "\($0.savedAt)\n\($0.device ?? "")\n\($0.bytes)\n\($0.text ?? "")"
     }
     let text = ([message.content] + versions).joined(separator: "\0")
-    let digest = text.utf8.reduce(0xCBF2_9CE4_8422_2325 as UInt64) {
-      ($0 ^ UInt64($1)) &* 0x100_0000_01B3
-    }
-    let hexadecimal = String(digest, radix: 16)
+    let hexadecimal = String(Edition.digest(of: text), radix: 16)
     let filled = String(repeating: "0", count: 16 - hexadecimal.count) + hexadecimal
     return String(filled.suffix(Self.digits))
   }

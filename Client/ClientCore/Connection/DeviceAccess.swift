@@ -66,6 +66,11 @@ extension ClientCore {
     access?.obstacle(at: connection.time(at: context))
   }
 
+  /// Whether no device would ever get what this one changes.
+  var isViewer: Bool {
+    if case .given(.viewer, _)? = access { true } else { false }
+  }
+
   /// - Throws: `.access` if this device may not change anything: a change must not be stored that
   ///   no other device will ever get.
   package func requireAccess(at context: EventContext) throws(Replica.Fault) {

@@ -48,8 +48,8 @@ struct ImportCommand: DaemonCommand {
         cospool export --data A | cospool import --data B -  # up to 16 MiB
 
       Messages and sessions are matched by id, so it is safe to import twice. Existing
-      messages and sessions do not change. A session into which a message comes that an agent had
-      before the export is paused, so that nothing runs twice. To revert an import: cospool undo.
+      messages and sessions do not change. If a message was started before the export, the import
+      pauses its session, so that nothing runs twice. To revert an import: cospool undo.
 
       Exit code 6: the document is damaged or has another version, and nothing was
       imported.

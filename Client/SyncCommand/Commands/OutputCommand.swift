@@ -36,10 +36,10 @@ struct OutputCommand: SessionNaming {
   /// How long the daemon waits for new text, in seconds.
   private static let waitSeconds = 20
 
-  /// Refusals that pass by themselves, and how often they may come after each other once the output
-  /// was there: the server restarts, or a connection returns.
-  private static let passing = ["unreachable", "busy"]
-  private static let triesMax = 30
+  /// Refusals that pass by themselves, and for how long a reader to whom the output was shown waits
+  /// until they do: the server restarts, and this device may be back before the other one.
+  private static let passing = ["unreachable", "busy", "hostAway", "noAnswer"]
+  private static let outageMax = Duration.seconds(60)
 
   private enum CodingKeys: CodingKey { case name, follows, attempt, options }
 
@@ -78,19 +78,18 @@ struct OutputCommand: SessionNaming {
     over connection: DaemonConnection, _ surroundings: WatchSurroundings
   ) async throws {
     var next = request(tail: Self.tailBytes)
-    var triesLeft = 0
+    var deadline = ContinuousClock.now
     while true {
       let answer: Answer
       do {
         answer = try await connection.answer(to: next)
       } catch let failure as CommandFailure
-        where triesLeft > 0 && Self.passing.contains(failure.code)
+        where .now < deadline && Self.passing.contains(failure.code)
       {
-        triesLeft -= 1
         try await Task.sleep(for: .seconds(1))
         continue
       }
-      triesLeft = Self.triesMax
+      deadline = .now + Self.outageMax
       let part = try answer.decoded(OutputAnswer.self)
       let shown =
         options.json

@@ -196,7 +196,7 @@ extension CommandAuthor {
   mutating func ensureSession(_ id: SessionID) throws(QueueError) -> OperationID {
     if let session = workspace.sessionStates[id] {
       let reference = try reference(of: session)
-      if !session.exists { try renew(session, reference) }
+      if !session.exists { renew(session, reference) }
       return reference
     }
     guard workspace.sessionStates.count < Limits.sessionsMax else {
@@ -207,9 +207,7 @@ extension CommandAuthor {
 
   /// A session that its author knows to be deleted begins as a new one: not paused, without a host, and
   /// without a choice about merged texts. A deletion keeps these, for additions that did not see it.
-  private mutating func renew(
-    _ session: SessionState, _ reference: OperationID
-  ) throws(QueueError) {
+  private mutating func renew(_ session: SessionState, _ reference: OperationID) {
     let pauses = session.element.tagIDs(.paused)
     if !pauses.isEmpty {
       emit(.clearTags(element: reference, field: .paused, clears: pauses))
