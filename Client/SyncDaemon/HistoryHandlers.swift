@@ -114,21 +114,21 @@ struct HistoryHandlers: RouteHandlers {
       default: continue
       }
     }
-    if case .message(let id) = subject { describe(id, in: &answer) }
+    if case .message(let id) = subject { try await describe(id, in: &answer) }
     return answer
   }
 
-  private func describe(_ id: MessageID, in answer: inout HistoryAnswer) {
+  private func describe(_ id: MessageID, in answer: inout HistoryAnswer) async throws {
     answer.output = output.record(of: id)
     let workspace = client.workspace()
     guard let view = try? workspace.message(id) else { return }
     answer.message = MessageAnswer(view, namesSession: true)
     let own = answer.output.flatMap { UInt16(exactly: $0.attempt) }
-    guard view.attempts > 0, let device = deviceOfLater(own, nil, of: id) else { return }
+    guard view.attempts > 0, let device = try await deviceOfLater(own, nil, of: id)
+    else { return }
     answer.output = nil
     answer.outputDevice = name(of: device)
   }
-
 }
 
 extension UndoAnswer {

@@ -22,6 +22,9 @@ actor OtherOutputs {
   /// the server allows.
   private static let shortMax = 8
   private static let waitingMax = 6
+  /// Pieces of a whole output: four times what a full one has.
+  private static let piecesMax =
+    4 * OutputFolder.attemptBytesMax / OutputLimits.pieceBytes.upperBound
 
   private var shortOnes = 0
   private var inLine: [CheckedContinuation<Void, Never>] = []
@@ -58,8 +61,9 @@ actor OtherOutputs {
     var whole = try await piece(part, of: device, client)
     part.attempt = whole.attempt
     var latest = whole
-    // An agent that goes on writing makes no end.
-    while !latest.bytes.isEmpty, whole.bytes.count < OutputFolder.attemptBytesMax {
+    // An agent that writes all the time makes no end, nor does a device that sends tiny pieces.
+    for _ in 0..<Self.piecesMax
+    where !latest.bytes.isEmpty && whole.bytes.count < OutputFolder.attemptBytesMax {
       part.start = latest.end
       latest = try await piece(part, of: device, client)
       whole.runs = latest.runs

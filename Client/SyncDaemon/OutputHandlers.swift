@@ -63,22 +63,14 @@ struct OutputHandlers: RouteHandlers {
   private func latest(in session: SessionID) async throws -> MessageID {
     let queue = try client.workspace().messageQueue(session)
     if let running = queue.messages.first(where: { $0.status == .running }) { return running.id }
-    var before: HistoryPosition?
-    for _ in 0..<Self.pagesMax {
-      let page = try await client.history(of: .session(session), before: before, limit: 1_000)
-      for entry in page.entries {
-        if case .ran = entry.action, let message = entry.message { return message }
-      }
-      before = page.next
-      if before == nil { break }
+    let ran = try await latestEntry(of: .session(session)) { entry -> MessageID? in
+      if case .ran = entry.action { entry.message } else { nil }
     }
+    if let ran { return ran }
     throw APIProblem(
       .notFound, code: "noOutput", message: "The log of this device shows no run in \(session).",
       exitCode: ExitStatus.failed)
   }
-
-  /// How far the log is searched for the message that ran last.
-  private static let pagesMax = 20
 
   private func answer(of message: MessageID, _ wish: Wish) async throws -> OutputAnswer {
     // A daemon that stops does not wait for an agent.
@@ -88,7 +80,7 @@ struct OutputHandlers: RouteHandlers {
   private func awaitedAnswer(of message: MessageID, _ wish: Wish) async throws -> OutputAnswer {
     let part = wish.part(of: message)
     let own = wish.isWhole ? output.whole(part) : await output.awaitedPiece(part)
-    guard let device = deviceOfLater(own.attempt, wish.attempt, of: message) else {
+    guard let device = try await deviceOfLater(own.attempt, wish.attempt, of: message) else {
       return try answer(own, of: message, on: nil)
     }
     do {
@@ -137,18 +129,42 @@ extension RouteHandlers {
   ///   - wanted: the attempt that is named, if one is.
   func deviceOfLater(
     _ own: UInt16?, _ wanted: UInt16?, of message: MessageID
-  ) -> DeviceID? {
+  ) async throws -> DeviceID? {
     guard let view = try? client.workspace().message(message) else { return nil }
     if let own, wanted != nil || own >= view.run?.attempt ?? 0 { return nil }
-    return deviceThatRan(message, in: view.session)
+    let workspace = client.workspace()
+    let device =
+      try await deviceThatStarted(wanted, of: view)
+      ?? RanText.runner(of: message, in: workspace) ?? workspace.session(view.session)?.host
+    return device == client.deviceID ? nil : device
   }
 
-  /// The other device that has the output of a message: the one that reported on its agent last, or
-  /// else its session's host; nil if that is this device, or none is known.
-  func deviceThatRan(_ message: MessageID, in session: SessionID) -> DeviceID? {
-    let workspace = client.workspace()
-    let device = RanText.runner(of: message, in: workspace) ?? workspace.session(session)?.host
-    return device == client.deviceID ? nil : device
+  /// The device that started an attempt, by this device's log, if it may be another one than that
+  /// of the last report: for an earlier attempt, and for one that another device took over.
+  private func deviceThatStarted(
+    _ wanted: UInt16?, of message: MessageView
+  ) async throws -> DeviceID? {
+    guard let run = message.run else { return nil }
+    let attempt = wanted ?? run.attempt
+    guard run.phase == .unknown || attempt != run.attempt else { return nil }
+    return try await latestEntry(of: .message(message.id)) { entry in
+      guard case .ran(.running, Int(attempt), _) = entry.action else { return nil }
+      return entry.device?.id
+    }
+  }
+
+  /// The first result of a search from the newest entry of this device's log, within a limit.
+  func latestEntry<Found>(
+    of subject: HistorySubject, _ found: (HistoryEntry) -> Found?
+  ) async throws -> Found? {
+    var before: HistoryPosition?
+    for _ in 0..<20 {
+      let page = try await client.history(of: subject, before: before, limit: 1_000)
+      if let result = page.entries.lazy.compactMap(found).first { return result }
+      before = page.next
+      if before == nil { break }
+    }
+    return nil
   }
 }
 

@@ -70,6 +70,21 @@ import WireProtocol
     try fleet.expectConvergence()
   }
 
+  /// A device that may not change anything leaves it to the others.
+  @Test func aViewerForgetsNothingByItself() throws {
+    var fleet = try fleet(devices: 2, retaining: 0..<1)
+    try fleet.perform(.send("old", as: 1, in: "s"), on: 1)
+    try fleet.perform(.cancel([.numbered(1)]), on: 1)
+    try fleet.pass(1_000)
+    fleet.deliver(.access(AccessNotice(role: .viewer, expiresAt: nil)), to: 0)
+    let version = fleet.devices[0].core.replica.workspace.vector
+    fleet.now += 2 * Self.day
+    try fleet.pass(7_200_000)
+    #expect(text(1, fleet) == "old")
+    #expect(fleet.devices[0].core.replica.workspace.vector == version)
+    try fleet.expectConvergence()
+  }
+
   /// Undo changes to forgotten messages are forgotten, too.
   @Test func undoBringsNothingEmptyBack() throws {
     var fleet = try fleet(devices: 1, retaining: 0..<1)

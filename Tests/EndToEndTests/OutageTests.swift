@@ -66,6 +66,9 @@ extension EndToEnd {
           try await b.message(message).status == "unknown"
         }
         #expect(other.starts() == [])
+        // What its agent wrote is still there.
+        let output = try await b.attempt("output", message)
+        #expect(output.standardError.contains("is on a, which has been away since"), "\(output)")
         // Nothing works there any more, and its user decides.
         let task = try await b.task("s")
         #expect(task?.status == "error", "\(String(describing: task))")

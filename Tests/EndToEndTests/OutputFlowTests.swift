@@ -117,6 +117,9 @@ extension EndToEnd {
         #expect(try await bench.host.cospool("output", "s") == "out of other\n")
         let log = try await bench.host.cospool("log", message)
         #expect(log.contains("its output is on other"), "\(log)")
+        // That of an earlier attempt is read where it ran.
+        let first = try await bench.other.cospool("output", message, "--attempt", "1")
+        #expect(first == "out of host\n")
       }
     }
 

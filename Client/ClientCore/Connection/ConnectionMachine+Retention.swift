@@ -39,6 +39,10 @@ extension ConnectionMachine {
         retention.messages = try replica.shortenLog(
           to: wall - Int64(retention.days) * 86_400_000, store: store)
       }
+      // Other devices forget the messages, if this one may not change anything.
+      if credentials != nil, replica.record.access?.obstacle(at: wall) != nil {
+        retention.messages = []
+      }
       guard !retention.messages.isEmpty else { return [] }
       let part = retention.messages.prefix(ClientLimits.forgettingMessagesMax)
       let outcome = try replica.forget(part, wall: wall, at: context, store: store)

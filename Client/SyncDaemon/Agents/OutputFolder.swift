@@ -44,8 +44,10 @@ struct OutputFolder: Sendable {
   /// the time of the part is over.
   func awaitedPiece(_ part: OutputPart) async -> OutputPiece {
     let deadline = ContinuousClock.now + .milliseconds(part.waitMilliseconds)
+    var part = part
     while true {
       let piece = piece(part)
+      part.attempt = piece.attempt
       guard piece.bytes.isEmpty, piece.runs, .now < deadline else { return piece }
       do { try await Task.sleep(for: Self.lookPeriod) } catch { return piece }
     }
