@@ -55,6 +55,15 @@ struct APIRequest: Equatable, Sendable {
 /// The daemon's answer: the JSON as it arrived.
 struct Answer: Equatable, Sendable {
   var json: Data
+  /// How far the daemon's best known time, which is the server's, is ahead of this process's clock.
+  var secondsAhead = 0.0
+
+  /// The style with the daemon's time, from which ages are counted.
+  func timed(_ style: TextStyle) -> TextStyle {
+    var style = style
+    style.now += secondsAhead
+    return style
+  }
 
   func decoded<Value: Decodable>(_ type: Value.Type) throws -> Value {
     do {

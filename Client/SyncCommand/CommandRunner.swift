@@ -118,6 +118,17 @@ struct CommandRunner: Sendable {
   private func readied(
     _ command: any DaemonCommand, _ connection: DaemonConnection
   ) async throws -> any DaemonCommand {
+    guard var dated = command as? any LaterCommand, dated.time.isGiven else {
+      return try await named(command, connection)
+    }
+    // The clock of this device may be wrong.
+    dated.time.now += try await connection.answer(to: APIRequest(.get, ["sessions"])).secondsAhead
+    return try await named(dated, connection)
+  }
+
+  private func named(
+    _ command: any DaemonCommand, _ connection: DaemonConnection
+  ) async throws -> any DaemonCommand {
     if var making = command as? any SessionMaking {
       try making.lookUp(in: try await names(connection), environment)
       return making
@@ -137,8 +148,10 @@ struct CommandRunner: Sendable {
       return resolve
     }
     if var answering = command as? any AnsweringCommand {
-      var tasks = try await connection.answer(to: APIRequest(.get, ["tasks"]))
-        .decoded(TasksAnswer.self).tasks.map(\.state)
+      let answer = try await connection.answer(to: APIRequest(.get, ["tasks"]))
+      var tasks = try answer.decoded(TasksAnswer.self).tasks.map(\.state)
+      var environment = environment
+      environment.style = answer.timed(environment.style)
       if answering is ApproveCommand { try await complete(&tasks, connection) }
       try answering.lookUp(in: try await names(connection), tasks, environment)
       return answering
@@ -171,7 +184,7 @@ struct CommandRunner: Sendable {
     let output =
       command.options.json
       ? environment.style.document(answer.json)
-      : try command.text(of: answer, style: environment.style)
+      : try command.text(of: answer, style: answer.timed(environment.style))
     return Outcome(
       exitCode: command.exitCode(of: answer), output: output,
       errors: command.warning(of: answer) ?? "")

@@ -63,7 +63,9 @@ struct DaemonConnection: Sendable {
     } catch {
       throw failure(for: error)
     }
-    let answer = Answer(json: Data(reply.body.readableBytesView))
+    var answer = Answer(json: Data(reply.body.readableBytesView))
+    let now = Date.now.timeIntervalSince1970
+    answer.secondsAhead = reply.time.map { Double($0) / 1_000 - now } ?? 0
     guard (200..<300).contains(reply.status) else { throw refusal(answer, status: reply.status) }
     return answer
   }

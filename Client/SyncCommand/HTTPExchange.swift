@@ -1,3 +1,4 @@
+import LocalAPI
 import NIOCore
 import NIOHTTP1
 import NIOPosix
@@ -14,6 +15,8 @@ struct HTTPExchange: Sendable {
   struct Reply: Sendable {
     var status: Int
     var body: ByteBuffer
+    /// The daemon's best known time, in milliseconds since 1970.
+    var time: Int64?
   }
 
   var socketPath: String
@@ -162,10 +165,13 @@ struct HTTPExchange: Sendable {
     from inbound: NIOAsyncChannelInboundStream<HTTPClientResponsePart>
   ) async throws -> Reply {
     var status: Int?
+    var time: Int64?
     var body = ByteBuffer()
     for try await part in inbound {
       switch part {
-      case .head(let head): status = Int(head.status.code)
+      case .head(let head):
+        status = Int(head.status.code)
+        time = head.headers.first(name: TimeHeader.name).flatMap(Int64.init)
       case .body(var bytes):
         guard body.readableBytes + bytes.readableBytes <= answerBytesMax else {
           throw Failure.answerTooLarge
@@ -173,7 +179,7 @@ struct HTTPExchange: Sendable {
         body.writeBuffer(&bytes)
       case .end:
         guard let status else { throw Failure.notHTTP }
-        return Reply(status: status, body: body)
+        return Reply(status: status, body: body, time: time)
       }
     }
     throw Failure.cutOff

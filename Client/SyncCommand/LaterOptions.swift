@@ -11,6 +11,13 @@ struct LaterOptions: ParsableArguments {
   @Option(help: ArgumentHelp("Start it only after this delay: 90m, 3h, 1d12h.", valueName: "time"))
   var `in`: String?
 
+  /// From which they are counted.
+  var now = Date.now
+
+  private enum CodingKeys: CodingKey { case at, `in` }
+
+  var isGiven: Bool { at != nil || `in` != nil }
+
   func validate() throws {
     if at != nil, `in` != nil { throw ValidationError("Give --at or --in, not both.") }
   }
@@ -18,13 +25,18 @@ struct LaterOptions: ParsableArguments {
   /// The time in the form of requests; nil if no option was given.
   ///
   /// - Throws: `CommandFailure` if it cannot be read, has passed, or is more than a year ahead.
-  func later(now: Date = .now, zone: TimeZone = .current) throws -> String? {
+  func later(zone: TimeZone = .current) throws -> String? {
     guard
       let date = try at.map({ try LaterTime.date(at: $0, now: now, zone: zone) })
         ?? `in`.map({ try LaterTime.date(in: $0, now: now) })
     else { return nil }
     return ISOTime.text(milliseconds: Int64((date.timeIntervalSince1970 * 1_000).rounded()))
   }
+}
+
+/// A command with such a time.
+protocol LaterCommand: DaemonCommand {
+  var time: LaterOptions { get set }
 }
 
 /// The messages that another one waits for, as a user writes them: ids with commas between them.

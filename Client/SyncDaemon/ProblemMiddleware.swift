@@ -7,15 +7,26 @@ import QueueModel
 import SyncClient
 
 /// Turns errors of handlers, and routes that do not exist, into error answers; conflicts include
-/// the current state, so that no second request is necessary.
+/// the current state, so that no second request is necessary. Every answer names the best known
+/// time, because a command's own clock may be wrong.
 struct ProblemMiddleware: RouterMiddleware {
   typealias Context = APIHandlers.Context
 
   var client: QueueClient
+  private static let time = HTTPField.Name(TimeHeader.name)
 
   func handle(
     _ request: Request, context: Context,
     next: @concurrent (Request, Context) async throws -> Response
+  ) async throws -> Response {
+    var response = try await answer(request, context, next)
+    if let name = Self.time { response.headers[name] = String(client.time) }
+    return response
+  }
+
+  private func answer(
+    _ request: Request, _ context: Context,
+    _ next: @concurrent (Request, Context) async throws -> Response
   ) async throws -> Response {
     do {
       return try await next(request, context)

@@ -12,6 +12,12 @@ package struct Timestamp: Hashable, Sendable, Comparable {
   }
 }
 
+/// The header of every answer with the daemon's best known time, in milliseconds since 1970: the
+/// server's if the device's clock is wrong.
+package enum TimeHeader {
+  package static let name = "Cospool-Time"
+}
+
 extension Timestamp: Codable {
   package init(from decoder: any Decoder) throws {
     self.init(try ISOTime.decode(from: decoder))

@@ -94,7 +94,13 @@ struct LaterTimeTests {
   private static let now = Date(timeIntervalSince1970: 1_796_040_000)
 
   private func text(at text: String, zone: TimeZone = Self.zone) throws -> String? {
-    try LaterOptions.parse(["--at", text]).later(now: Self.now, zone: zone)
+    try Self.options("--at", text).later(zone: zone)
+  }
+
+  private static func options(_ words: String...) throws -> LaterOptions {
+    var options = try LaterOptions.parse(words)
+    options.now = Self.now
+    return options
   }
 
   @Test(arguments: [
@@ -113,7 +119,7 @@ struct LaterTimeTests {
     ("90m", 5_400.0), ("3h", 10_800), ("1d12h", 129_600), ("45s", 45), ("366d", 31_622_400),
   ])
   func aDurationCountsFromNow(text: String, seconds: Double) throws {
-    let later = try LaterOptions.parse(["--in", text]).later(now: Self.now, zone: Self.zone)
+    let later = try Self.options("--in", text).later(zone: Self.zone)
     let format = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
     #expect(try format.parse(try #require(later)) == Self.now.addingTimeInterval(seconds))
   }
@@ -126,7 +132,7 @@ struct LaterTimeTests {
   ])
   func implausibleTimesAreRefused(option: String) throws {
     let failure = #expect(throws: CommandFailure.self) {
-      _ = try LaterOptions.parse([option]).later(now: Self.now, zone: Self.zone)
+      _ = try Self.options(option).later(zone: Self.zone)
     }
     #expect(failure?.message.hasSuffix(".") == true, "\(option): \(failure?.message ?? "")")
     #expect(try LaterOptions.parse([]).later() == nil)

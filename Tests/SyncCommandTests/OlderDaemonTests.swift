@@ -4,13 +4,19 @@ import Testing
 
 @testable import SyncCommand
 
-/// Commands with an older daemon, whose status lacks newer fields.
+/// Commands with a daemon whose answers are given: an older one, whose status lacks newer fields, or
+/// one that knows the time better than this machine.
 @Suite(.timeLimit(.minutes(5))) struct OlderDaemonTests {
   /// Gives every request the same answer.
   private final class Responder: Sendable {
     private let socket: Int32
+    private let received = Mutex("")
 
-    init(at path: String, json: String) throws {
+    /// What was asked, one after the other.
+    var requests: String { received.withLock { $0 } }
+
+    /// - Parameter fields: further lines of the answer's head.
+    init(at path: String, json: String, fields: String = "") throws {
       let socket = Foundation.socket(AF_UNIX, Self.stream, 0)
       self.socket = socket
       var address = sockaddr_un()
@@ -23,13 +29,14 @@ import Testing
       try #require(isBound && listen(socket, 16) == 0)
       let answer = Array(
         ("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: \(json.utf8.count)\r\n"
-          + "Connection: close\r\n\r\n" + json).utf8)
-      Thread.detachNewThread {
+          + "Connection: close\r\n\(fields)\r\n" + json).utf8)
+      Thread.detachNewThread { [self] in
         while true {
           let connection = accept(socket, nil, nil)
           guard connection >= 0 else { break }
           var request = [UInt8](repeating: 0, count: 4_096)
-          _ = read(connection, &request, request.count)
+          let count = read(connection, &request, request.count)
+          received.withLock { $0 += String(decoding: request.prefix(max(0, count)), as: UTF8.self) }
           _ = write(connection, answer, answer.count)
           close(connection)
         }
@@ -73,6 +80,27 @@ import Testing
       #expect(done.output.contains("the daemon has version 0.0.1"), "\(done)")
       #expect(!done.output.contains("unexpectedAnswer"), "\(done)")
     }
+  }
+
+  /// I-123: the clock of this machine is ten days behind.
+  @Test func timesCountFromTheDaemonsClock() async throws {
+    let data = "/tmp/csp-later-\(UInt32.random(in: .min ... .max))"
+    try FileManager.default.createDirectory(
+      atPath: data, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    defer { try? FileManager.default.removeItem(atPath: data) }
+    let time = Int64(Date.now.timeIntervalSince1970 * 1_000) + 10 * 86_400_000
+    let responder = try Responder(
+      at: DaemonConnection(dataDirectory: data).socketPath, json: #"{"sessions":[]}"#,
+      fields: "Cospool-Time: \(time)\r\n")
+    defer { responder.stop() }
+    let done = await CommandFixture.cospool(
+      ["queue", "later", "3f2a1b2c", "--in", "3h", "--json"], variables: ["COSPOOL_DATA": data])
+    #expect(done.exitCode == 0, "\(done)")
+    let sent = try #require(
+      responder.requests.split(separator: #""later":""#).last?.split(separator: "\"").first)
+    let format = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
+    let later = try format.parse(String(sent)).timeIntervalSince1970
+    #expect(abs(later - Double(time) / 1_000 - 3 * 3_600) < 60, "\(responder.requests)")
   }
 
   #if os(Linux)

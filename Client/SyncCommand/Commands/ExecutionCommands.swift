@@ -233,7 +233,7 @@ extension QueueCommands {
     }
   }
 
-  struct Later: DaemonCommand {
+  struct Later: LaterCommand {
     static let configuration = CommandConfiguration(
       commandName: "later",
       abstract: "Make a message wait for a time, from any device.",
@@ -252,7 +252,7 @@ extension QueueCommands {
     @OptionGroup var options: GlobalOptions
 
     func validate() throws {
-      if time.at == nil, time.in == nil { throw ValidationError("Give --at or --in.") }
+      if !time.isGiven { throw ValidationError("Give --at or --in.") }
     }
 
     func request(input: StandardInput) throws -> APIRequest {

@@ -5,7 +5,7 @@ import Platform
 import QueueModel
 
 /// `cospool send`
-struct SendCommand: SessionCommand, SessionMaking {
+struct SendCommand: SessionCommand, SessionMaking, LaterCommand {
   static let configuration = CommandConfiguration(
     commandName: "send",
     abstract: "Queue a prompt in a session.",

@@ -83,7 +83,7 @@ struct Watcher: Sendable {
         }
       }
       guard let latest else { continue }
-      let style = surroundings.style()
+      let style = latest.timed(surroundings.style())
       let shown =
         isJSON ? style.document(latest.json) : try text(latest, style)
       guard screen.show(shown, answer: latest, note: problem ?? refusal, style: style) else {
