@@ -100,7 +100,7 @@ let rooms: [Room] = [
     name: "SQLiteAccess", path: "Sources/SQLiteAccess", foreign: ["GRDB", "GRDBSQLite"],
     articles: ["README.md"]),
   Room(
-    name: "Operations", path: "Sources/Operations", rooms: ["Platform", "Basics"],
+    name: "Operations", path: "Sources/Operations", rooms: ["Platform", "Basics", "ProxyTunnel"],
     foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOSSL"], articles: ["README.md"]),
   // Protocol
   Room(name: "CZlib", path: "Protocol/CZlib", kind: .systemLibrary),
@@ -116,6 +116,9 @@ let rooms: [Room] = [
   Room(
     name: "PushNotices", path: "Protocol/PushNotices", rooms: ["Basics"], articles: ["README.md"]),
   Room(name: "NetworkAddresses", path: "Protocol/NetworkAddresses", articles: ["README.md"]),
+  Room(
+    name: "ProxyTunnel", path: "Sources/ProxyTunnel", rooms: ["NetworkAddresses"],
+    foreign: ["NIOCore"], articles: ["README.md"]),
   Room(
     name: "DispatchAuthority", path: "Sources/DispatchAuthority",
     rooms: ["SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol"], articles: ["README.md"]),
@@ -184,7 +187,7 @@ let rooms: [Room] = [
     name: "SyncClient", path: "Client/SyncClient",
     rooms: [
       "Basics", "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "NetworkAddresses",
-      "ClientCore", "ClientStore", "ProcessResources",
+      "ProxyTunnel", "ClientCore", "ClientStore", "ProcessResources",
     ],
     foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "NIOSSL", "Logging", "Crypto"],
     articles: ["README.md"]),
@@ -202,8 +205,8 @@ let rooms: [Room] = [
   Room(
     name: "SyncCommand", path: "Client/SyncCommand", kind: .executable(product: "cospool"),
     rooms: [
-      "Platform", "Basics", "CommandArguments", "LocalAPI", "PushNotices", "Operations",
-      "AgentFormats", "QueueModel", "Systemd",
+      "Platform", "Basics", "CommandArguments", "LocalAPI", "PushNotices", "ProxyTunnel",
+      "Operations", "AgentFormats", "QueueModel", "Systemd",
     ],
     foreign: ["ArgumentParser", "NIOCore", "NIOPosix", "NIOHTTP1"],
     articles: ["README.md"]),
@@ -279,6 +282,7 @@ let rooms: [Room] = [
     ]),
   test("PushNoticesTests", ["PushNotices", "SyncTestSupport"]),
   test("NetworkAddressesTests", ["NetworkAddresses"]),
+  test("ProxyTunnelTests", ["ProxyTunnel"]),
   test("OperationsTests", ["Operations"]),
   test(
     "PushDeliveryTests", ["PushNotices", "NetworkAddresses", "PushDelivery", "PushTestSupport"],

@@ -5,6 +5,7 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 import NIOSSL
+import ProxyTunnel
 import QueueModel
 import Synchronization
 import WireProtocol
@@ -14,6 +15,7 @@ import WireProtocol
 struct BlobExchange: Sendable {
   var address: ServerAddress
   var certificateFile: String?
+  var proxyVariables: [String: String] = [:]
   var token: [UInt8]
 
   /// How long the requests of one connection may take without progress: less than the server's
@@ -167,12 +169,16 @@ struct BlobExchange: Sendable {
 
   private func connect() async throws -> Channel {
     let security = try Transport.makeSecurity(for: address, certificateFile: certificateFile)
+    let proxy = try address.proxy(among: proxyVariables)
     return try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
       .connectTimeout(.milliseconds(10_000))
       .channelOption(.socketOption(.so_sndbuf), value: .init(BlobExchange.sendBufferBytes))
-      .connect(host: address.host, port: address.port) { channel in
+      .connect(host: proxy?.host ?? address.host, port: proxy?.port ?? address.port) { channel in
         channel.eventLoop.makeCompletedFuture {
           let pipeline = channel.pipeline.syncOperations
+          if let proxy {
+            try pipeline.addHandler(ProxyTunnel(through: proxy, to: address.hostField))
+          }
           if let security {
             // Only host names may be server names; certificates of addresses are checked against
             // the peer.

@@ -12,6 +12,9 @@ public struct ClientConfiguration: Sendable {
   public var settings: DeviceSettings
   /// A PEM file with roots to trust in addition to the system's, for `wss`.
   public var certificateFile: String?
+  /// The environment variables that name an HTTP proxy: `https_proxy`, `all_proxy` and `no_proxy`,
+  /// in lower or upper case. Without them, the device connects directly.
+  public var proxyVariables: [String: String] = [:]
 
   /// Makes a configuration.
   ///

@@ -3,10 +3,13 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 import NIOSSL
+import ProxyTunnel
 
 /// Explains why a connection could not be opened, and what to do about it.
 struct OpeningProblem {
   var address: ServerAddress
+  /// The proxy on the way to it.
+  var proxy: ProxyAddress?
 
   /// One sentence without its full stop.
   func explain(_ error: any Error) -> String {
@@ -30,6 +33,11 @@ struct OpeningProblem {
   }
 
   private func explain(_ error: NIOConnectionError) -> String {
+    if let proxy {
+      return
+        "\(address.url): the proxy \(proxy.place) cannot be reached. Check HTTPS_PROXY and the "
+        + "network"
+    }
     guard let first = error.connectionErrors.first?.error else {
       return "\(address.url): the name \(address.host) is unknown. Check the address and the "
         + "network"

@@ -97,7 +97,8 @@ extension QueueClient {
     read: @escaping @Sendable (Frame) -> Result<Value, ClientError>?
   ) async throws(ClientError) -> Value {
     let transport = Transport(
-      address: address, certificateFile: configuration.certificateFile)
+      address: address, certificateFile: configuration.certificateFile,
+      proxyVariables: configuration.proxyVariables)
     let outcome = await withTaskGroup(of: Result<Value, ClientError>.self) { group in
       group.addTask { await QueueClient.answer(to: question, over: transport, read: read) }
       group.addTask {

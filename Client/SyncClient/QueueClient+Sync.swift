@@ -29,7 +29,8 @@ extension QueueClient {
     let transport: Transport
     do {
       transport = Transport(
-        address: try ServerAddress(server), certificateFile: configuration.certificateFile)
+        address: try ServerAddress(server), certificateFile: configuration.certificateFile,
+        proxyVariables: configuration.proxyVariables)
       guard await engine.register(transport, as: id) else { return }
       try await withTaskCancellationHandler {
         try await transport.open()

@@ -1,6 +1,7 @@
 import Basics
 import Foundation
 import NetworkAddresses
+import ProxyTunnel
 
 /// The address of a server.
 struct ServerAddress: Hashable, Sendable {
@@ -46,6 +47,11 @@ struct ServerAddress: Hashable, Sendable {
   var isOfThisMachine: Bool {
     InternetAddress(host)?.reach == .loopback
       || ["localhost", "localhost."].contains(host.lowercased())
+  }
+
+  /// The proxy to it that environment variables name; nil for a direct connection.
+  func proxy(among variables: [String: String]) throws(ProxyAddress.Fault) -> ProxyAddress? {
+    try ProxyAddress.named(by: variables, for: host, isSecure: isSecure)
   }
 
   /// The form that is stored and shown.

@@ -4,6 +4,7 @@ import NIOHTTP1
 import NIOPosix
 import NIOSSL
 import NIOWebSocket
+import ProxyTunnel
 import Synchronization
 import WireProtocol
 
@@ -43,11 +44,13 @@ final class Transport: Sendable {
   private let continuation: AsyncStream<[Incoming]>.Continuation
   private let address: ServerAddress
   private let certificateFile: String?
+  private let proxyVariables: [String: String]
   private let state = Mutex(State())
 
-  init(address: ServerAddress, certificateFile: String?) {
+  init(address: ServerAddress, certificateFile: String?, proxyVariables: [String: String] = [:]) {
     self.address = address
     self.certificateFile = certificateFile
+    self.proxyVariables = proxyVariables
     (incoming, continuation) = AsyncStream.makeStream(bufferingPolicy: .unbounded)
   }
 
@@ -59,17 +62,24 @@ final class Transport: Sendable {
 
   /// Connects and upgrades; the caller limits the time.
   func open() async throws(Failure) {
+    var proxy: ProxyAddress?
     do {
+      proxy = try address.proxy(among: proxyVariables)
       let security = try Transport.makeSecurity(for: address, certificateFile: certificateFile)
       let upgraded: EventLoopFuture<Void> = try await ClientBootstrap(
         group: MultiThreadedEventLoopGroup.singleton
       )
       .connectTimeout(.milliseconds(10_000))
       .channelOption(.tcpOption(.tcp_nodelay), value: 1)
-      .connect(host: address.host, port: address.port) { channel in
+      .connect(host: proxy?.host ?? address.host, port: proxy?.port ?? address.port) {
+        [proxy] channel in
         self.adopt(channel)
         return channel.eventLoop.makeCompletedFuture {
-          try self.configure(channel, security: security)
+          if let proxy {
+            try channel.pipeline.syncOperations.addHandler(
+              ProxyTunnel(through: proxy, to: self.address.hostField))
+          }
+          return try self.configure(channel, security: security)
         }
       }
       try await upgraded.get()
@@ -78,7 +88,7 @@ final class Transport: Sendable {
       throw failure
     } catch {
       close()
-      throw Failure(description: OpeningProblem(address: address).explain(error))
+      throw Failure(description: OpeningProblem(address: address, proxy: proxy).explain(error))
     }
   }
 

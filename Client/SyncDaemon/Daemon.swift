@@ -98,8 +98,9 @@ struct Daemon: Sendable {
 
   private func open() async throws(DaemonFailure) -> QueueClient {
     do {
-      return try await QueueClient.open(
-        settings.configuration(dataDirectory: dataDirectory), logger: logger)
+      var configuration = settings.configuration(dataDirectory: dataDirectory)
+      configuration.proxyVariables = environment
+      return try await QueueClient.open(configuration, logger: logger)
     } catch .locked(let path) {
       throw DaemonFailure(message: Daemon.occupied(path), exitCode: ExitStatus.failed)
     } catch {

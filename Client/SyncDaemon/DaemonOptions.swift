@@ -21,7 +21,7 @@ struct DaemonOptions: ParsableCommand {
       Prints "ready on SOCKET" when it answers. SIGTERM or Ctrl-C stops it cleanly.
       Talk to it with cospool, or with HTTP over the socket. Flags come before environment
       variables, these before config.json in the data directory; cospool config list shows the
-      values in effect.
+      values in effect. HTTPS_PROXY, ALL_PROXY and NO_PROXY name an HTTP proxy to the server.
 
       Exit codes: 0 stopped, 1 failed, 2 usage, 6 corrupt store, 7 disk, 75 stopped by SIGUSR1,
       after which no agent starts, and running agents end first.

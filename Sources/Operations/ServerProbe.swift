@@ -4,6 +4,7 @@ import NIOHTTP1
 import NIOPosix
 import NIOSSL
 package import Platform
+import ProxyTunnel
 
 /// Reads a server's health page, and its certificate.
 package struct ServerProbe: Sendable {
@@ -14,15 +15,18 @@ package struct ServerProbe: Sendable {
   /// Whether the certificate must have this name and a trusted root. A server that examines its own
   /// port uses an IP address, for which its certificate is not issued.
   package var checksCertificate: Bool
+  /// The environment variables that name a proxy; `ProxyAddress` lists them.
+  package var proxyVariables: [String: String]
 
   package init(
     address: DoctorAddress, certificateFile: String? = nil, connectSeconds: Int64,
-    checksCertificate: Bool = true
+    checksCertificate: Bool = true, proxyVariables: [String: String] = [:]
   ) {
     self.address = address
     self.certificateFile = certificateFile
     self.connectSeconds = connectSeconds
     self.checksCertificate = checksCertificate
+    self.proxyVariables = proxyVariables
   }
 
   package struct Reply: Equatable, Sendable {
@@ -109,13 +113,18 @@ package struct ServerProbe: Sendable {
     _ path: String, _ fields: HTTPHeaders, _ security: NIOSSLContext?
   ) async throws -> Reply {
     let address = address
+    let proxy = try ProxyAddress.named(
+      by: proxyVariables, for: address.host, isSecure: address.isSecure)
     let (channel, seen) = try await ClientBootstrap(
       group: NIOSingletons.posixEventLoopGroup
     )
     .connectTimeout(.seconds(connectSeconds))
-    .connect(host: address.host, port: address.port) { channel in
+    .connect(host: proxy?.host ?? address.host, port: proxy?.port ?? address.port) { channel in
       channel.eventLoop.makeCompletedFuture {
         let pipeline = channel.pipeline.syncOperations
+        if let proxy {
+          try pipeline.addHandler(ProxyTunnel(through: proxy, to: address.hostField))
+        }
         let seen = NIOLoopBoundBox(SeenSecurity(), eventLoop: channel.eventLoop)
         if let security {
           // A server name can only be a name.
@@ -176,6 +185,10 @@ package struct ServerProbe: Sendable {
 
   private static func failure(of error: any Error, at address: DoctorAddress) -> Failure {
     switch error {
+    case let fault as ProxyAddress.Fault:
+      return Failure(code: "serverProxy", reason: "\(address.text): \(fault)")
+    case let failure as ProxyTunnel.Failure:
+      return Failure(code: "serverProxy", reason: "\(address.text): \(failure)")
     case let error as NIOConnectionError where error.connectionErrors.isEmpty:
       return Failure(code: "serverName", reason: "the name \(address.host) is unknown")
     case let error as NIOConnectionError:

@@ -1,3 +1,4 @@
+import Foundation
 import NIOCore
 import NIOPosix
 import Synchronization
@@ -14,6 +15,8 @@ final class AckEatingProxy: Sendable {
     var forgery: (words: String, others: String)?
     var clientBytesMax = Int.max
     var folder: String?
+    /// The user and the password of those who may have a tunnel.
+    var tunnelUser: String?
     var connections: [any Channel] = []
   }
 
@@ -59,6 +62,23 @@ final class AckEatingProxy: Sendable {
     state.withLock { $0.folder = folder }
   }
 
+  /// Serves as an HTTP proxy with a password: forwards nothing before a request for a tunnel.
+  func tunnel(for user: String) {
+    state.withLock { $0.tunnelUser = Data(user.utf8).base64EncodedString() }
+  }
+
+  /// The answer to a client's first bytes; nil without a tunnel.
+  private func answer(to bytes: ByteBuffer) -> String? {
+    guard let user = state.withLock(\.tunnelUser) else { return nil }
+    let head = String(buffer: bytes)
+    guard head.hasPrefix("CONNECT "), head.hasSuffix("\r\n\r\n") else {
+      return "HTTP/1.1 400 Bad Request\r\n\r\n"
+    }
+    return head.contains("Basic \(user)\r\n")
+      ? "HTTP/1.1 200 Connected\r\nVia: 1.1 test\r\n\r\n"
+      : "HTTP/1.1 407 Proxy Authentication Required\r\n\r\n"
+  }
+
   /// Closes every connection; later ones are forwarded completely.
   func cut() async {
     let connections = state.withLock { state in
@@ -90,6 +110,10 @@ final class AckEatingProxy: Sendable {
           Relay(to: server) { bytes in
             let isFirst = sent == 0
             sent += bytes.readableBytes
+            if isFirst, let answer = self.answer(to: bytes) {
+              client.writeAndFlush(ByteBuffer(string: answer), promise: nil)
+              return nil
+            }
             if let folder = self.state.withLock(\.folder) {
               let all = Array(bytes.readableBytesView)
               if let place = all.firstRange(of: Array(" \(folder)/".utf8)) {

@@ -177,6 +177,46 @@ extension EndToEnd {
       }
     }
 
+    // Public cases, M5: only a proxy leads to the server, and only it knows the server's name.
+    @Test func aServerBehindTheProxyOfACompanySyncsFilesToo() async throws {
+      try await TestBed.run { bed in
+        let server = try await bed.server()
+        let proxy = try await AckEatingProxy.start(to: server.port)
+        bed.atEnd { await proxy.stop() }
+        proxy.tunnel(for: "ann:secret word")
+        let place = proxy.url.dropFirst("ws://".count)
+        let a = try await bed.device("a", of: server)
+        let b = Device(bed, "b")
+        let url = "ws://cospool.internal:7420"
+        try await b.start(environment: ["ALL_PROXY": "http://ann@\(place)"])
+        let refused = try await b.attempt("pair", url, try await server.code())
+        #expect(
+          refused.standardError.contains("user name and a password") && !refused.isSuccess,
+          "\(refused)")
+        try await b.stop()
+        let variables = ["all_proxy": "http://ann:secret%20word@\(place)"]
+        try await b.start(environment: variables)
+        try await b.pair(url: url, code: try await server.code())
+        let notes = bed.path("notes.txt")
+        try Data("notes".utf8).write(to: URL(filePath: notes))
+        let id = "11111111-1111-4111-8111-111111111111"
+        try await a.cospool("send", "-s", "s", "--id", id, "--attach", notes, "look")
+        try await bed.agreement(a, b)
+        let output = bed.path("out")
+        try await bed.eventually("the file arrives") {
+          try await b.attempt("queue", "fetch", "1111", "notes.txt", "-o", output).isSuccess
+        }
+        #expect(FileManager.default.contents(atPath: output) == Data("notes".utf8))
+        let doctor = try bed.start(
+          "cospool", ["doctor", "--all", "--data", b.data], environment: variables)
+        _ = try await doctor.ended()
+        #expect(
+          doctor.standardOutput.contains("cospool.internal:7420 is healthy"), "\(doctor.transcript)"
+        )
+        #expect(!doctor.standardOutput.contains("is unknown"), "\(doctor.transcript)")
+      }
+    }
+
     @Test func aQuotaAndAPortThatIsTakenAreNamed() async throws {
       try await TestBed.run { bed in
         let server = try await bed.server()

@@ -43,7 +43,8 @@ enum RoomTable {
       name: "SQLiteAccess", folder: "Sources/SQLiteAccess", foreign: ["GRDB", "GRDBSQLite"],
       mayHoldSQL: true),
     RoomRule(
-      name: "Operations", folder: "Sources/Operations", rooms: ["Platform", "Basics"],
+      name: "Operations", folder: "Sources/Operations",
+      rooms: ["Platform", "Basics", "ProxyTunnel"],
       foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOSSL"], system: platform),
     RoomRule(name: "CZlib", folder: "Protocol/CZlib"),
     RoomRule(name: "DeltaCodec", folder: "Protocol/DeltaCodec", rooms: model),
@@ -52,6 +53,9 @@ enum RoomTable {
     RoomRule(name: "LocalAPI", folder: "Protocol/LocalAPI", rooms: ["Basics", "QueueModel"]),
     RoomRule(name: "PushNotices", folder: "Protocol/PushNotices", rooms: ["Basics"]),
     RoomRule(name: "NetworkAddresses", folder: "Protocol/NetworkAddresses"),
+    RoomRule(
+      name: "ProxyTunnel", folder: "Sources/ProxyTunnel", rooms: ["NetworkAddresses"],
+      foreign: ["NIOCore"], system: ["Foundation", "FoundationEssentials"]),
     RoomRule(name: "DispatchAuthority", folder: "Sources/DispatchAuthority", rooms: wire),
     RoomRule(
       name: "ServerCore", folder: "Server/ServerCore",
@@ -97,7 +101,8 @@ enum RoomTable {
     RoomRule(
       name: "SyncClient", folder: "Client/SyncClient",
       rooms: wire.union([
-        "Basics", "NetworkAddresses", "ClientCore", "ClientStore", "ProcessResources",
+        "Basics", "NetworkAddresses", "ProxyTunnel", "ClientCore", "ClientStore",
+        "ProcessResources",
       ]),
       foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "NIOSSL", "Logging", "Crypto"],
       system: platform),
@@ -115,8 +120,8 @@ enum RoomTable {
     RoomRule(
       name: "SyncCommand", folder: "Client/SyncCommand",
       rooms: [
-        "Platform", "Basics", "CommandArguments", "LocalAPI", "PushNotices", "Operations",
-        "AgentFormats", "QueueModel", "Systemd",
+        "Platform", "Basics", "CommandArguments", "LocalAPI", "PushNotices", "ProxyTunnel",
+        "Operations", "AgentFormats", "QueueModel", "Systemd",
       ],
       foreign: ["ArgumentParser", "NIOCore", "NIOPosix", "NIOHTTP1"],
       system: platform),

@@ -300,7 +300,8 @@ public struct ClientAttachments: Sendable {
     guard let credentials = try client.credentialsFile.load() else { return nil }
     return BlobExchange(
       address: try ServerAddress(credentials.server),
-      certificateFile: client.configuration.certificateFile, token: credentials.token)
+      certificateFile: client.configuration.certificateFile,
+      proxyVariables: client.configuration.proxyVariables, token: credentials.token)
   }
 }
 

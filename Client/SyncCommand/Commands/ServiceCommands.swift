@@ -3,6 +3,7 @@ import Basics
 import LocalAPI
 import Operations
 import Platform
+import ProxyTunnel
 
 /// `cospool service …`
 struct ServiceCommands: ParsableCommand {
@@ -100,7 +101,8 @@ struct ServiceCommands: ParsableCommand {
       let path = service.path
       let unit = SystemdUnit(
         program: try ServiceCommands.daemon(environment.variables), dataDirectory: directory,
-        searchPath: environment.variables["PATH"] ?? "/usr/local/bin:/usr/bin:/bin")
+        searchPath: environment.variables["PATH"] ?? "/usr/local/bin:/usr/bin:/bin",
+        proxyVariables: ProxyAddress.variables(of: environment.variables))
       let text = try unit.text()
       if dryRun { return "# \(path)\n\(text)" }
       let isActive = try await service.says("is-active")
@@ -139,7 +141,8 @@ struct ServiceCommands: ParsableCommand {
       let agent = LaunchAgent(
         program: try ServiceCommands.daemon(environment.variables), dataDirectory: directory,
         searchPath: environment.variables["PATH"] ?? "/usr/local/bin:/usr/bin:/bin",
-        home: try ServiceCommands.home(in: environment))
+        home: try ServiceCommands.home(in: environment),
+        proxyVariables: ProxyAddress.variables(of: environment.variables))
       if dryRun { return "<!-- \(LaunchAgent.path(home: agent.home)) -->\n\(agent.text())" }
       try refuseInThePlaceOf(LaunchAgent.path(home: agent.home), directory, in: environment)
       let known = try await LaunchAgent.launchctl(["print", LaunchAgent.target], in: environment)

@@ -4,6 +4,7 @@ import LocalAPI
 import NIOCore
 import Operations
 import Platform
+import ProxyTunnel
 import QueueModel
 
 /// The connection to the server.
@@ -36,6 +37,16 @@ extension Doctor {
       return [
         .error("server", "\(server) is not the address of a server", fix: "Pair the device again.")
       ]
+    }
+    do throws(ProxyAddress.Fault) {
+      if let proxy = try ProxyAddress.named(
+        by: context.variables, for: address.host, isSecure: address.isSecure)
+      {
+        // Only the proxy may know the name.
+        return [.ok("serverName", "the proxy \(proxy.place) leads to \(address.host)")]
+      }
+    } catch {
+      return [.error("serverProxy", "\(error)", fix: fix(of: "serverProxy", address))]
     }
     let found = await Deadline.blocking {
       (try? SocketAddress.makeAddressResolvingHost(address.host, port: address.port))
@@ -130,7 +141,8 @@ extension Doctor {
     let file = context.settings["certificate"]?.text ?? context.variables["COSPOOL_CERTIFICATE"]
     do {
       let probe = ServerProbe(
-        address: address, certificateFile: file, connectSeconds: context.limits.connectSeconds)
+        address: address, certificateFile: file, connectSeconds: context.limits.connectSeconds,
+        proxyVariables: context.variables)
       let reply = try await probe.reply()
       let found = findings(of: reply, at: address, now: context.now, clock: Date())
       return reply.status == 200 ? found + [await probe.upgradeFinding()] : found
@@ -148,6 +160,9 @@ extension Doctor {
       "Ask the server's operator to renew or correct its certificate. If it has its own "
         + "root: cospool config set certificate FILE"
     case "certificateDays": renewal
+    case "serverProxy":
+      "Correct the variable, or add the server to NO_PROXY. For the service, run afterwards: "
+        + "cospool service install"
     case "serverPort":
       "Check that cospool-server runs there, and that firewalls allow port \(address.port). "
         + "If it has moved: cospool server move URL"

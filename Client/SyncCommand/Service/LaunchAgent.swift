@@ -12,6 +12,8 @@ struct LaunchAgent: Equatable, Sendable {
   var searchPath: String
   /// The user's home folder.
   var home: String
+  /// The variables that name a proxy, for the daemon and its agents.
+  var proxyVariables: [String: String] = [:]
 
   static let label = "org.cospool.cospoold"
   static let command = "cospool service VERB"
@@ -31,6 +33,9 @@ struct LaunchAgent: Equatable, Sendable {
   /// agents end. It does not throttle them like background processes.
   func text() -> String {
     let log = Self.escaped(Self.log(home: home))
+    let variables = ([("PATH", searchPath)] + proxyVariables.sorted { $0.key < $1.key }).map {
+      "<key>\(Self.escaped($0.0))</key><string>\(Self.escaped($0.1))</string>"
+    }.joined()
     return """
       <?xml version="1.0" encoding="UTF-8"?>
       <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" \
@@ -45,7 +50,7 @@ struct LaunchAgent: Equatable, Sendable {
           <string>\(Self.escaped(dataDirectory))</string>
         </array>
         <key>EnvironmentVariables</key>
-        <dict><key>PATH</key><string>\(Self.escaped(searchPath))</string></dict>
+        <dict>\(variables)</dict>
         <key>RunAtLoad</key><true/>
         <key>KeepAlive</key><dict><key>SuccessfulExit</key><false/></dict>
         <key>ExitTimeOut</key><integer>45</integer>

@@ -11,6 +11,8 @@ struct SystemdUnit: Equatable, Sendable {
   /// The folders in which the daemon looks for agents: a service has no login shell that would set
   /// them.
   var searchPath: String
+  /// The variables that name a proxy, for the daemon and its agents.
+  var proxyVariables: [String: String] = [:]
 
   static let name = "cospoold.service"
 
@@ -56,7 +58,10 @@ struct SystemdUnit: Equatable, Sendable {
   /// - Throws: `CommandFailure` if a path contains a control character, which a unit cannot
   ///   express.
   func text() throws(CommandFailure) -> String {
-    for value in [program, dataDirectory, searchPath] where !UnitText.canHold(value) {
+    let variables =
+      ["PATH=" + searchPath]
+      + proxyVariables.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
+    for value in [program, dataDirectory] + variables where !UnitText.canHold(value) {
       throw CommandFailure(
         code: "invalidPath",
         message: "\(value) contains a control character, which systemd does not accept in a path.",
@@ -73,7 +78,7 @@ struct SystemdUnit: Equatable, Sendable {
       [Service]
       Type=notify
       ExecStart=\(UnitText.word(program)) --data \(UnitText.word(dataDirectory))
-      Environment=\(UnitText.quoted("PATH=" + searchPath))
+      \(variables.map { "Environment=" + UnitText.quoted($0) }.joined(separator: "\n"))
       Restart=on-failure
       RestartSec=2
       RestartPreventExitStatus=2 6
