@@ -34,9 +34,7 @@ struct OpeningProblem {
 
   private func explain(_ error: NIOConnectionError) -> String {
     if let proxy {
-      return
-        "\(address.url): the proxy \(proxy.place) cannot be reached. Check HTTPS_PROXY and the "
-        + "network"
+      return "the proxy \(proxy.place) cannot be reached. Check HTTPS_PROXY and the network"
     }
     guard let first = error.connectionErrors.first?.error else {
       return "\(address.url): the name \(address.host) is unknown. Check the address and the "
