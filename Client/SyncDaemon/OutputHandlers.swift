@@ -92,7 +92,14 @@ struct OutputHandlers: RouteHandlers {
       }
       return try answer(piece, of: message, on: name(of: device))
     } catch let problem as OtherOutputs.Problem {
-      throw APIProblem(problem, of: name(of: device), seen: client.syncStatus(), device)
+      let sync = client.syncStatus()
+      if sync.isRemoved(device, own: client.deviceID) {
+        throw APIProblem(
+          .notFound, code: "noOutput",
+          message: "Its output is on \(name(of: device)), which was revoked. Read it there.",
+          exitCode: ExitStatus.failed)
+      }
+      throw APIProblem(problem, of: name(of: device), seen: sync, device)
     }
   }
 
