@@ -48,7 +48,7 @@ extension ClientStore {
   }
 }
 
-/// Unreadable rows are left out: such an answer cannot be sent.
+/// Unreadable rows are left out, because such an answer cannot be sent.
 func fetchAnswers(_ database: Database) throws -> [PendingAnswer] {
   try Row.fetchAll(
     database,

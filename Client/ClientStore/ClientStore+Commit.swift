@@ -20,7 +20,7 @@ extension ClientStore {
         if transaction.rewritesHistory {
           try database.execute(sql: "DELETE FROM images WHERE kind = 'cache'")
         } else if let pruned = transaction.prunedThrough {
-          // It builds on removed entries.
+          // The image builds on removed entries.
           try database.execute(
             sql: "DELETE FROM images WHERE kind = 'cache' AND entry < ?", arguments: [pruned])
         }
@@ -46,7 +46,7 @@ extension ClientStore {
     }
     stored.withLock { $0 = record }
     isSynced.withLock {
-      // A commit that waits also covers the earlier ones, if it writes something, such as an entry.
+      // A commit that waits also covers earlier ones, if it writes something, such as an entry.
       if !transaction.waitsForDisk {
         $0 = false
       } else if !transaction.appended.isEmpty {
@@ -79,8 +79,8 @@ extension ClientStore {
     }
   }
 
-  /// The setting stays for the next transaction, which usually needs the same. SQLite would parse
-  /// the pragma each time, which takes a tenth of a small transaction.
+  /// The setting stays for the next transaction, which usually needs the same. Parsing the pragma
+  /// each time would take a tenth of a small transaction.
   private func setWaiting(_ waitsForDisk: Bool, in database: Database) throws {
     guard waits.withLock({ $0 }) != waitsForDisk else { return }
     try database.execute(sql: "PRAGMA synchronous = \(waitsForDisk ? "FULL" : "NORMAL")")
@@ -152,7 +152,7 @@ extension ClientStore {
         """, arguments: [BatchReceipts.receiptsMax - 1])
   }
 
-  /// Stores the state up to an entry, so that the next opening need not replay the log.
+  /// Stores the state up to an entry, so that the next opening does not replay the log.
   package func keep(_ workspace: Workspace, upTo entry: Int64) throws(StoreError) {
     let snapshot = Data(PackedSnapshot.packRaw(workspace))
     do {

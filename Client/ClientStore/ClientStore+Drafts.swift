@@ -61,8 +61,8 @@ extension ClientStore {
     }
   }
 
-  /// In the transaction of a send: ends the session's draft if the sent text contains all of it.
-  /// Another draft was never sent.
+  /// In the transaction of a send: ends the session's draft if the sent text contains all of it. A
+  /// different draft stays, because it was never sent.
   func endDraft(_ sent: Command.Send, in database: Database) throws {
     let row = try Row.fetchOne(
       database.cachedStatement(
@@ -78,10 +78,10 @@ extension ClientStore {
       sql: "DELETE FROM drafts WHERE session = ?", arguments: [session.rawValue])
   }
 
-  /// An unreadable draft is left out: it must not keep a store from opening.
+  /// An unreadable draft is left out: it must not prevent a store from opening.
   private static func draft(_ row: Row) -> Draft? {
     let name: String = row[0]
-    // Bytes, since a text column of SQLite ends at a NUL.
+    // Bytes, because a text column of SQLite ends at a NUL.
     let bytes: Data = row[1]
     guard let session = try? SessionID(name),
       let text = String(validating: bytes, as: UTF8.self)

@@ -6,8 +6,8 @@ package import QueueModel
 import Synchronization
 import WireProtocol
 
-/// The data about execution: agents' intents, what the device granted itself, and the agents' own
-/// names for their conversations.
+/// The data about execution: agents' intents, the device's own grants, and the agents' own names
+/// for their conversations.
 extension ClientStore {
   func write(_ changes: IntentChanges, to database: Database) throws {
     if let order = changes.begun {
@@ -59,7 +59,7 @@ extension ClientStore {
     }
   }
 
-  /// The agent's own id of a session's conversation; nil if it named none, or another agent did.
+  /// The agent's own id of a session's conversation; nil if this agent reported none.
   package func conversation(
     of session: SessionID, with agent: String
   ) throws(StoreError) -> String? {
@@ -123,7 +123,7 @@ extension ClientStore {
         agentNotes.withLock { $0[session]?[agent] = conversation }
       }
     } catch {
-      // The commit may have failed: it is read again.
+      // The commit may have failed, so it is read again.
       agentNotes.withLock { $0[session] = nil }
       throw StoreError(error)
     }
@@ -150,10 +150,10 @@ extension ClientStore {
 }
 
 extension ClientStore {
-  /// The stand-in for an agent's name under which a session's choice of an agent is stored.
+  /// Stands in for an agent's name in the row that stores a session's choice of an agent.
   package static let choiceName = ""
 
-  /// Stores a choice of a user at this device about a session.
+  /// Stores a choice that a user at this device made about a session.
   func write(_ choice: SessionChoice, to database: Database) throws {
     switch choice {
     case .consent(let session, let isGiven):

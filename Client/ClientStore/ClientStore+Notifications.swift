@@ -58,7 +58,7 @@ func fetchNotifications(_ database: Database) throws -> LoadedNotifications {
     let name = OperationID(
       replica: ReplicaID(column: row["replica"]), seq: UInt32(clamping: row["seq"] as Int64))
     loaded.names[name] = row["received_at"]
-    // An unreadable notification is not shown: it must not keep a store from opening.
+    // An unreadable notification is not shown: it must not prevent a store from opening.
     guard row["is_standing"], let session = try? SessionID(row["session"] as String) else {
       continue
     }

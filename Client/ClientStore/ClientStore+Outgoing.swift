@@ -60,7 +60,7 @@ extension ClientStore {
     }
   }
 
-  /// Numbers a message, in the transaction of the operations that send it, which have its text.
+  /// Numbers a message, in the transaction of the operations that send it and contain its text.
   func note(_ message: Command.Send, at milliseconds: Int64, in database: Database) throws {
     let box = ClientStore.syncBox
     let sequence = try Int64.fetchOne(
@@ -119,7 +119,7 @@ extension ClientStore {
 
   private static func outgoingMessage(_ row: Row) -> QueuedMessage? {
     let (id, session): (String, String) = (row[1], row[2])
-    // Bytes, since a text column of SQLite ends at a NUL.
+    // Bytes, because a text column of SQLite ends at a NUL.
     let content: Data = row[3]
     let status: String = row[4]
     guard let id = MessageID(id), let session = try? SessionID(session),

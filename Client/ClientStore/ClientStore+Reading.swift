@@ -78,7 +78,7 @@ extension ClientStore {
     }
   }
 
-  /// All data to continue where the store left off.
+  /// All data that is needed to continue from the stored state.
   static func load(_ database: Database) throws -> LoadedReplica {
     let state = try fetchState(database)
     var loaded = LoadedReplica(
@@ -104,8 +104,8 @@ extension ClientStore {
   }
 }
 
-/// The state to which later entries are added. An unreadable cache is not a loss: the base and the
-/// entries hold everything.
+/// The state to which later entries are added. An unreadable cache loses nothing: the base and the
+/// entries contain everything.
 private func fetchState(_ database: Database) throws -> (workspace: Workspace, entry: Int64)? {
   if let cache = try fetchSnapshot(database, kind: "cache"),
     let workspace = try? PackedSnapshot.open(cache.bytes)

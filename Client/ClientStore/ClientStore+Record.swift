@@ -18,7 +18,7 @@ enum RecordField: String {
 }
 
 extension ClientStore {
-  /// Writes the differences from the stored record: every commit uses this.
+  /// Writes the differences from the stored record; every commit uses this.
   func write(_ record: ReplicaRecord, before: ReplicaRecord?, to database: Database) throws {
     func note<Value: Equatable>(
       _ name: RecordField, _ value: Value, _ old: Value?, _ text: (Value) -> String

@@ -17,7 +17,7 @@ extension ClientStore {
     }
   }
 
-  /// Empty if one row is unreadable: the history must have no gaps.
+  /// Empty if one row is unreadable, because the history must have no gaps.
   static func fetchUndo(_ database: Database) throws -> [UndoHistory.Entry] {
     let rows = try Row.fetchCursor(
       database, sql: "SELECT number, is_undone, steps FROM undo ORDER BY number")

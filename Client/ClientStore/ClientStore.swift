@@ -8,7 +8,7 @@ import WireProtocol
 
 /// A device's queues in one SQLite file, `cospool.sqlite`, in WAL mode with full synchronization.
 ///
-/// Some commits do not wait for the disk: see `StoreTransaction.waitsForDisk`.
+/// Some commits do not wait for the disk; see `StoreTransaction.waitsForDisk`.
 ///
 /// One connection, one short transaction for each invariant. Calls block; make them on a queue of
 /// their own.
@@ -18,9 +18,9 @@ package final class ClientStore: ReplicaStore, Sendable {
 
   /// Why a store cannot be opened.
   package enum OpenError: Error, Hashable, Sendable {
-    /// Another process has the data directory.
+    /// Another process holds the data directory.
     case locked(path: String)
-    /// It was damaged and is at `keptAt` now; opening again starts with an empty store.
+    /// It was damaged and is now at `keptAt`; opening again starts with an empty store.
     case corrupt(path: String, keptAt: String)
     /// A newer version wrote it; it was not touched.
     case newer(path: String, found: Int, supported: Int)
@@ -34,18 +34,18 @@ package final class ClientStore: ReplicaStore, Sendable {
   }
 
   let database: DatabaseQueue
-  /// The record as stored last, so that only differences are written.
+  /// The last stored record, so that only differences are written.
   let stored: Mutex<ReplicaRecord?>
-  /// Whether a wait for the disk followed the latest commit. An earlier process's commits may not
-  /// be on it yet.
+  /// Whether the disk has confirmed the latest commit. An earlier process's commits may not be on
+  /// it yet.
   let isSynced = Mutex(false)
-  /// Whether SQLite waits for the disk at the end of a transaction, as it does after the opening.
+  /// Whether SQLite waits for the disk at the end of a transaction, as it does after opening.
   let waits = Mutex(true)
   /// Cached values of sessions' agents, which every start needs.
   let agentNotes = Mutex<[SessionID: [String: String]]>([:])
   /// The maximum number of cached sessions; beyond it all are read again.
   static let agentNotesMax = 1_024
-  /// Receipts stored since the table was shortened; nil: not since the opening.
+  /// Receipts stored since the table was shortened; nil if it was not since opening.
   let receiptsWritten = Mutex<Int?>(nil)
   private let isClosed = Mutex(false)
   package let path: String
@@ -60,7 +60,7 @@ package final class ClientStore: ReplicaStore, Sendable {
   package static func open(directory: String) throws(OpenError) -> Opened {
     let path = directory + "/" + fileName
     do {
-      // Before SQLite opens it: its companions get the permissions of the file.
+      // Done before SQLite opens it: its companions get the permissions of the file.
       try FileAccess.makePrivate(path)
       try inspect(path)
       let database = try connect(to: path)
@@ -81,8 +81,8 @@ package final class ClientStore: ReplicaStore, Sendable {
     }
   }
 
-  /// Checks whether the store of a data directory can be opened. It changes nothing and sets
-  /// nothing aside; another process may have the store open.
+  /// Checks whether the store of a data directory can be opened. Changes nothing and sets nothing
+  /// aside; another process may have the store open.
   package static func check(directory: String) throws(OpenError) {
     let path = directory + "/" + fileName
     do {
@@ -186,7 +186,7 @@ package final class ClientStore: ReplicaStore, Sendable {
     }
   }
 
-  /// Limits the number of pages of the file: simulates a full disk.
+  /// Limits the number of pages of the file, to simulate a full disk.
   package func limitPages(to count: Int) throws(StoreError) {
     do {
       try database.writeWithoutTransaction {
@@ -197,7 +197,7 @@ package final class ClientStore: ReplicaStore, Sendable {
     }
   }
 
-  /// The number of pages the file has.
+  /// The number of pages in the file.
   package func pageCount() throws(StoreError) -> Int {
     do {
       return try read { try Int.fetchOne($0, sql: "PRAGMA page_count") } ?? 0

@@ -7,7 +7,7 @@ package struct DeviceClock: Sendable {
 
   package init() {}
 
-  /// Milliseconds since this clock was made, on one that never steps.
+  /// Milliseconds since this clock was created, on a clock that never steps.
   package var now: Int64 { DeviceClock.milliseconds(origin.duration(to: .now)) }
 
   /// An event that happens now.

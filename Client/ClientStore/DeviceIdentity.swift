@@ -1,8 +1,8 @@
 package import ClientCore
 package import QueueModel
 
-/// The device's id, in a file of its own: it outlives the database, and a database restored
-/// elsewhere does not bring it along.
+/// The device's id, in its own file: it outlives the database, and a database restored elsewhere
+/// does not take it along.
 package enum DeviceIdentity {
   package static let fileName = "device"
 

@@ -23,7 +23,7 @@ package enum FileAccess {
     guard renameFile(path, target) == 0 else { throw failure("rename", path) }
   }
 
-  /// Makes a file that only its owner may read, or restricts an existing one to its owner. An
+  /// Creates a file that only its owner may read, or restricts an existing one to its owner. An
   /// existing file is not opened: closing it would release this process's locks on it.
   static func makePrivate(_ path: String) throws(StoreError) {
     let file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
@@ -71,7 +71,7 @@ package enum FileAccess {
       try write(bytes, to: file, path: fresh)
       try synchronize(file, path: fresh)
     } catch {
-      // On a full disk, half a file would take space that others need.
+      // On a full disk, a partial file would take space that others need.
       unlink(fresh)
       throw error
     }

@@ -2,13 +2,13 @@ import ClientCore
 import Foundation
 import ProcessResources
 
-/// The data directory of one process: makes the directory if there is none, readable only by its
+/// The data directory of one process. Creates the directory if there is none, readable only by its
 /// owner, and holds its lock.
 package final class LockedDirectory: Sendable {
   package let path: String
   private let lock: DirectoryLock
 
-  /// Takes the lock at once or fails.
+  /// Takes the lock, or fails at once.
   ///
   /// - Throws: `.locked`, `.storage`.
   package init(path: String) throws(ClientStore.OpenError) {

@@ -5,7 +5,7 @@ enum Schema {
   /// `user_version` of the file.
   static let version = 1
 
-  /// Makes the tables of a new file.
+  /// Creates the tables of a new file.
   static func create(in database: Database) throws {
     guard try Int.fetchOne(database, sql: "PRAGMA user_version") == 0 else { return }
     for tables in [queues, device, execution] { try database.execute(sql: tables) }

@@ -21,7 +21,7 @@ package struct StoredAttachment: Hashable, Sendable {
 }
 
 /// The files of attachments, in the folder `attachments` beside the database, which has the state
-/// of each. A file only gets its name when all of it is on the disk; calls block.
+/// of each. A file gets its name only when all of it is on the disk. Calls block.
 package final class StoredAttachments: Sendable {
   private let store: ClientStore
   private let folder: String
@@ -33,12 +33,12 @@ package final class StoredAttachments: Sendable {
   }
 
   /// Makes folder and table agree: adds a row for a file that a crash left without one, and removes
-  /// rows without a file. An unreadable folder does not count as empty: rows stay.
+  /// rows without a file. An unreadable folder does not count as empty, so its rows stay.
   package func reconcile() throws(StoreError) {
     let names = try fileNames()
     let files = Set(names.compactMap { ContentHash($0) })
     for name in names where name.hasSuffix(".new") {
-      // Half a file, which was never reported as stored.
+      // A partial file, which was never reported as stored.
       try? FileManager.default.removeItem(atPath: folder + "/" + name)
     }
     let rows = Set(try all().map(\.hash))
@@ -112,8 +112,8 @@ package final class StoredAttachments: Sendable {
     try keepRow(stored)
   }
 
-  /// A file on this device is attached again: it is needed, and the server may have removed it
-  /// since.
+  /// Records that a file on this device was attached again. It is needed, and the server may have
+  /// removed it since.
   package func keepAgain(_ hash: ContentHash) throws(StoreError) {
     try keepRow(StoredAttachment(hash: hash, size: FileAccess.size(path(hash)) ?? 0))
   }
@@ -130,13 +130,13 @@ package final class StoredAttachments: Sendable {
       "UPDATE attachments SET is_uploaded = 0 WHERE hash = ?", [hash.description])
   }
 
-  /// Records since when a file has not been needed; nil: it is needed.
+  /// Records since when a file has not been needed; nil if it is needed.
   package func unneeded(_ hash: ContentHash, since: Int64?) throws(StoreError) {
     try write(
       "UPDATE attachments SET unneeded_since = ? WHERE hash = ?", [since, hash.description])
   }
 
-  /// Removes a file that was not needed since then; it stays if it was attached again meanwhile.
+  /// Removes a file that has not been needed since then, unless it was attached again meanwhile.
   package func remove(_ hash: ContentHash, unneededSince: Int64) throws(StoreError) {
     guard try all().contains(where: { $0.hash == hash && $0.unneededSince == unneededSince })
     else { return }

@@ -5,7 +5,7 @@ public import Logging
 public import QueueModel
 import Synchronization
 
-/// Sends the messages of an outgoing queue, and is notified of their results.
+/// Sends the messages of an outgoing queue, and receives reports of their results.
 public protocol MessageQueueDelegate: AnyObject, Sendable {
   /// Send it; then call `markSent`, and `confirmDelivery` or `handleSendFailure` later (S3-13).
   ///
@@ -14,7 +14,7 @@ public protocol MessageQueueDelegate: AnyObject, Sendable {
   func messageQueue(_ queue: OutgoingMessageQueue, shouldSend delivery: OutgoingDelivery) async
   /// The receiver confirmed it (S3-14).
   func messageQueue(_ queue: OutgoingMessageQueue, didDeliver id: MessageID)
-  /// It was given up (S3-15); it is kept, and `retryFailed` restarts it.
+  /// The message was given up (S3-15); it is kept, and `retryFailed` restarts it.
   func messageQueue(
     _ queue: OutgoingMessageQueue, didFail id: MessageID, error: MessageQueueError)
 }
@@ -25,8 +25,8 @@ public struct OutgoingDelivery: Hashable, Sendable {
   public var message: OutgoingMessage
   /// The message's number in its queue (S3-56).
   public var sequence: UInt64
-  /// The number of this message's attempt since the queue was opened, from 1. Passed back with the
-  /// result, it keeps a late result from being taken for that of a later attempt.
+  /// The number of this message's attempt since the queue was opened, from 1. Return it with the
+  /// result, so that a late result is not taken for that of a later attempt.
   public var attempt: Int
 }
 
@@ -34,8 +34,8 @@ public struct OutgoingDelivery: Hashable, Sendable {
 /// returns, retried with growing waits, confirmed by the receiver.
 ///
 /// Messages to a Cospool server do not need this: a command is stored in the log, and the sync
-/// sends it to the server, no matter how long that takes. `ClientQueues.outgoingMessages` of
-/// `SyncClient` shows it in the same terms.
+/// sends it to the server, however long that takes. `ClientQueues.outgoingMessages` of `SyncClient`
+/// shows it in the same terms.
 ///
 /// ```swift
 /// let queue = try await OutgoingMessageQueue.open(directory: path, logger: logger)
@@ -52,7 +52,7 @@ public final class OutgoingMessageQueue: Sendable {
     var watchers: [UInt64: AsyncStream<[QueuedMessage]>.Continuation] = [:]
     var lastWatcher: UInt64 = 0
     var wake: AsyncStream<Void>.Continuation?
-    /// Attempts that were taken out and not passed to the delegate yet.
+    /// Attempts that were taken out, but not passed to the delegate yet.
     var taken: [OutgoingDelivery] = []
     var isClosed = false
     weak var delegate: (any MessageQueueDelegate)?
@@ -78,11 +78,11 @@ public final class OutgoingMessageQueue: Sendable {
     state = Mutex(State(queue: queue))
   }
 
-  /// Opens or makes the queue of a directory. Only one process at a time may use the directory, and
-  /// it must not be the data directory of a `QueueClient`.
+  /// Opens or creates the queue of a directory. Only one process at a time may use the directory,
+  /// and it must not be the data directory of a `QueueClient`.
   ///
-  /// - Throws: `persistenceFailed`, with the reason and what to do. A damaged file was set aside
-  ///   then; opening again starts with an empty queue.
+  /// - Throws: `persistenceFailed`, with the reason and what to do. Then a damaged file was set
+  ///   aside; opening again starts with an empty queue.
   public static func open(
     directory path: String, config: MessageQueueConfig = .default, logger: Logger
   ) async throws(MessageQueueError) -> OutgoingMessageQueue {
@@ -126,7 +126,7 @@ public final class OutgoingMessageQueue: Sendable {
     let (handovers, handover) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
     await withTaskCancellationHandler {
       await withDiscardingTaskGroup { group in
-        // Beside the clock: a delegate that does not return must not delay the timeouts.
+        // In parallel with the clock: a delegate that does not return must not delay the timeouts.
         group.addTask {
           for await _ in handovers {
             while let next = self.takeOut() { await self.hand(over: next) }
@@ -198,7 +198,7 @@ public final class OutgoingMessageQueue: Sendable {
     await delegate.messageQueue(self, shouldSend: delivery)
   }
 
-  /// Runs an event, stores the changes, and notifies observers; nothing changes if it throws.
+  /// Runs an event, stores the changes, and notifies observers; changes nothing if it throws.
   @discardableResult
   private func change(
     _ event:
@@ -291,8 +291,8 @@ extension OutgoingMessageQueue {
     wake()
   }
 
-  /// The receiver has it (S3-26). This counts in every state of the message; it is never sent again
-  /// (S3-55). An unknown id is ignored.
+  /// The receiver has it (S3-26). This counts in every state of the message, which is never sent
+  /// again (S3-55). An unknown id is ignored.
   public func confirmDelivery(_ id: MessageID) async throws(MessageQueueError) {
     let context = clock.context
     try await change { queue in queue.confirmDelivery(id, at: context) }
@@ -302,7 +302,7 @@ extension OutgoingMessageQueue {
   ///
   /// - Parameters:
   ///   - attempt: the attempt; a failure of an earlier one has no effect (S3-52).
-  ///   - isPermanent: whether trying again is pointless (S3-58).
+  ///   - isPermanent: whether further attempts are pointless (S3-58).
   public func handleSendFailure(
     _ id: MessageID, attempt: Int? = nil, error: (any Error)?, isPermanent: Bool = false
   ) async throws(MessageQueueError) {
@@ -356,7 +356,7 @@ extension OutgoingMessageQueue {
     state.withLock { $0.queue.message(for: id) }
   }
 
-  /// All messages, now and after every change (S3-21); a slow reader only gets the newest value.
+  /// All messages, now and after every change (S3-21); a slow reader gets only the newest value.
   /// Ends when the queue is closed.
   public func updates() -> AsyncStream<[QueuedMessage]> {
     AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
@@ -409,7 +409,7 @@ extension OutgoingMessageQueue {
     }
     wake?.finish()
     for watcher in watchers.values { watcher.finish() }
-    // After pending stores.
+    // Runs after pending stores.
     let problem: StoreError? = await withCheckedContinuation { continuation in
       events.async {
         do throws(StoreError) {

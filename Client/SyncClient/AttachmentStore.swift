@@ -6,8 +6,8 @@ import Foundation
 import QueueModel
 import Synchronization
 
-/// The files of attachments on this device, on their own queue: writing ten megabytes must not
-/// delay a command.
+/// The files of attachments on this device. They have their own queue, because writing ten
+/// megabytes must not delay a command.
 final class AttachmentStore: Sendable {
   private let files: StoredAttachments
   private let queue = DispatchQueue(label: "cospool.attachments")
@@ -38,7 +38,7 @@ final class AttachmentStore: Sendable {
 
   func has(_ hash: ContentHash) -> Bool { files.has(hash) }
 
-  /// The bytes of a file, checked; nil if it is not on this device. A damaged one is removed, so
+  /// The bytes of a file, checked; nil if it is not on this device. A damaged file is removed, so
   /// that it is fetched again.
   func bytes(of hash: ContentHash) async throws(ClientError) -> Data? {
     try await run { files throws(StoreError) in
@@ -81,7 +81,7 @@ final class AttachmentStore: Sendable {
     }
   }
 
-  /// One request fewer needs that text; it is removed with the next sync of the files.
+  /// One fewer request needs that text, which the next sync of the files removes.
   func release(_ hash: ContentHash) {
     held.withLock { held in
       let left = (held[hash] ?? 0) - 1
@@ -107,7 +107,7 @@ final class AttachmentStore: Sendable {
   /// Removes the text of a request, unless another one has it meanwhile.
   func removeReleased(_ hash: ContentHash) async throws(ClientError) {
     try await run { files throws(StoreError) in
-      // The server's copy is gone in both cases.
+      // The server's copy is removed in both cases.
       if self.isHeld(hash) { try files.missing(hash) } else { try files.remove(hash) }
     }
   }

@@ -3,8 +3,8 @@ import QueueModel
 
 /// The configuration of a device's queues.
 public struct ClientConfiguration: Sendable {
-  /// The directory of `cospool.sqlite`, `credentials.json`, the device's id, and the lock; if it
-  /// does not exist, it is made, readable only by its owner.
+  /// The directory of `cospool.sqlite`, `credentials.json`, the device's id, and the lock. If it
+  /// does not exist, it is created, readable only by its owner.
   public var dataDirectory: String
   /// The device's name for users.
   public var deviceName: String
@@ -16,7 +16,7 @@ public struct ClientConfiguration: Sendable {
   /// in lower or upper case. Without them, the device connects directly.
   public var proxyVariables: [String: String] = [:]
 
-  /// Makes a configuration.
+  /// Creates a configuration.
   ///
   /// - Parameter deviceName: the host's name if nil.
   public init(

@@ -24,7 +24,7 @@ extension ClientError {
     switch fault {
     case .queue(let error): self = .queue(error)
     case .store(let error):
-      // A change that cannot be saved is the queue's error; `storage` is the data directory's.
+      // A failed save of a change is the queue's error; `storage` is for the data directory.
       self = .queue(
         .persistenceFailed(
           underlying: PersistenceFault(error.message, isDiskFull: error.code == .full)))

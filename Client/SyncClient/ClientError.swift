@@ -1,7 +1,7 @@
 import Basics
 public import QueueModel
 
-/// Why the client library failed; `description` also has what to do.
+/// Why the client library failed; `description` also says what to do.
 public enum ClientError: Error, Hashable, Sendable {
   /// The queues refused the command, or the disk failed (`persistenceFailed`); nothing changed.
   case queue(QueueError)
@@ -13,7 +13,7 @@ public enum ClientError: Error, Hashable, Sendable {
   case newerStore(path: String, found: Int, supported: Int)
   /// The data directory cannot be used: its files cannot be opened, read or written.
   case storage(message: String, isFull: Bool)
-  /// The command was performed, and may have reached the server already; the disk did not confirm
+  /// The command was performed, and may already have reached the server; the disk did not confirm
   /// it.
   case diskUnconfirmed(message: String)
   /// No server is paired.
@@ -26,7 +26,7 @@ public enum ClientError: Error, Hashable, Sendable {
   case syncDisabled
   /// The server no longer knows the device.
   case authentication(message: String)
-  /// The server lets this device change nothing; nothing changed.
+  /// The server does not let this device change anything; nothing changed.
   case notAllowed(AccessObstacle)
   /// The server refused, with its code.
   case refused(code: String, message: String)
@@ -40,11 +40,11 @@ public enum ClientError: Error, Hashable, Sendable {
   case history(HistoryError)
   /// Neither this device nor the server has the bytes of an attachment.
   case attachmentMissing(hash: ContentHash, isPaired: Bool)
-  /// The import is not a document of this kind and version, or is damaged.
+  /// The document to import is not of this kind and version, or is damaged.
   case invalidDocument(message: String)
   /// The server does not push to that address.
   case pushTargetRefused(message: String)
-  /// It took longer than the caller wanted to wait.
+  /// It took longer than the caller's time limit.
   case timeout
   /// The client was closed.
   case closed

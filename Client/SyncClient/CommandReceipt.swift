@@ -8,7 +8,7 @@ public struct CommandReceipt: Hashable, Sendable {
   /// The operations it made, for `QueueClient.changeState`; nil if it changed nothing.
   public var operations: OperationRange?
   /// The number of the change, for `QueueClient.undo(change:skip:)`; after an undo, for
-  /// `redo(change:)`. Nil if there is nothing to undo.
+  /// `redo(change:)`. nil if there is nothing to undo.
   public var change: Int64?
 }
 

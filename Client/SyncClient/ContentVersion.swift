@@ -3,12 +3,12 @@ import Foundation
 public import QueueModel
 import SequenceCRDT
 
-/// The version of a message's content when an editor opened it: a few bytes to pass back on saving,
+/// The version of a message's content when an editor opened it: a few bytes to return on saving,
 /// instead of the text. Valid across restarts, as far back as the device's log reaches.
 public struct ContentVersion: Hashable, Sendable, LosslessStringConvertible {
   /// The version of the whole workspace.
   let vector: VersionVector
-  /// Shows whether the content found again is the one that was seen.
+  /// Shows whether the content that is found again is the content that was seen.
   let digest: UInt64
 
   private static let formatByte: UInt8 = 1

@@ -4,8 +4,8 @@ import ClientStore
 import Foundation
 import QueueModel
 
-/// The file with the device token, readable only by its owner and outside the database, so that a
-/// lost database can be fetched again.
+/// The file with the device token, readable only by its owner. It is outside the database, so that
+/// a lost database can be fetched again.
 struct CredentialsFile: Sendable {
   let path: String
 

@@ -8,17 +8,17 @@ public enum DeviceEvent: Hashable, Sendable {
   case activity(SessionActivity)
   /// A session's draft was written, removed or sent (S2-44).
   case draft(SessionID, exists: Bool)
-  /// The result of an answer that was given here and had to wait; if it was not accepted, its
-  /// author gets the text back.
+  /// The result of an answer that was given here and had to wait. If the answer was not accepted,
+  /// its author gets the text back.
   case answer(TaskAnswer, AnswerEvent)
   /// The settings changed to these.
   case settings(DeviceSettings)
-  /// A notification for this device's user; once for each.
+  /// A notification for this device's user, reported once.
   case notification(NotificationView)
-  /// A notification must no longer be shown; once for each.
+  /// A notification that must no longer be shown, reported once.
   case notificationRetracted(String, NotificationRetraction)
-  /// Something runs, or waits to be sent or answered, but there has been no connection for 30
-  /// seconds. The time since which it is missing, in milliseconds since 1970 (N-9).
+  /// An agent runs, or data waits to be sent or answered, but there has been no connection for 30
+  /// seconds: since this time, in milliseconds since 1970 (N-9).
   case waitingForConnection(since: Int64)
 }
 
@@ -34,13 +34,13 @@ final class DeviceState: Sendable {
     var drafts: Set<SessionID> = []
     var listeners: [UInt64: AsyncStream<DeviceEvent>.Continuation] = [:]
     var lastListener: UInt64 = 0
-    /// The waiting task that syncs the files.
+    /// The continuation of the waiting task that syncs the files.
     var attachmentSync: AsyncStream<Void>.Continuation?
-    /// Whether to ask the server again for files that it had.
+    /// Whether to ask the server again for files that it once had.
     var asksAgain = false
   }
 
-  /// Events that may wait for one reader; the stream of one further behind ends.
+  /// The maximum number of events that wait for one reader; beyond it, the reader's stream ends.
   static let eventsMax = 1_024
 
   private let content: Mutex<Content>
@@ -119,7 +119,7 @@ final class DeviceState: Sendable {
         if case .dropped = listener.yield(event) { true } else { false }
       }
     }
-    // Outside the lock, which the end of a stream takes.
+    // Outside the lock, because the end of a stream takes it.
     for listener in overrun.values { listener.finish() }
   }
 
@@ -140,7 +140,7 @@ final class DeviceState: Sendable {
     }
   }
 
-  /// When to sync the files; several reasons are joined.
+  /// Yields when to sync the files; several reasons are joined.
   func attachmentSyncWakes() -> AsyncStream<Void> {
     let (stream, continuation) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
     content.withLock { $0.attachmentSync = continuation }
@@ -177,14 +177,14 @@ extension QueueClient {
   public var settings: DeviceSettings { device.settings }
 
   /// Changes the settings of this device, for commands from now on. To make them permanent, store
-  /// them: see `SettingsFile`.
+  /// them; see `SettingsFile`.
   public func apply(_ settings: DeviceSettings) {
     device.apply(settings)
     engine.soon { [device] in $0.settingsChanged(device) }
   }
 
-  /// Events of this device, from now on. The stream of a reader that falls a thousand events behind
-  /// ends.
+  /// Events of this device, from now on. The stream ends if its reader falls a thousand events
+  /// behind.
   public func deviceEvents() -> AsyncStream<DeviceEvent> {
     device.events()
   }

@@ -3,17 +3,17 @@ import ClientStore
 import Logging
 import QueueModel
 
-/// The code that runs agents here, and its orders.
+/// The code that runs agents here, and the orders for it.
 extension Engine {
   struct Agents {
     var orders: AsyncStream<TurnOrder>.Continuation
     /// Whether they follow the device's settings, including later changes.
     var areAsSet: Bool
-    /// The receiver of other devices' questions about the output.
+    /// The receiver of other devices' requests for output.
     var outputs: AsyncStream<OutputWish>.Continuation?
   }
 
-  /// Registers the code that runs agents; nil if there is one already.
+  /// Registers the code that runs agents; returns nil if some is already registered.
   ///
   /// - Parameter isSetOnce: whether later changes to the device's settings do not apply.
   func beginExecuting(
@@ -58,7 +58,7 @@ extension Engine {
     }
   }
 
-  /// A session that is made again under the name of a deleted one begins a new conversation.
+  /// A new session with the name of a deleted one begins a new conversation.
   func forgetConversations(_ touched: TouchedQueues) {
     for session in touched.sessions
     where state.core.replica.workspace.host(of: session) == nil {

@@ -2,10 +2,10 @@ import ClientCore
 import ClientStore
 import WireProtocol
 
-/// Questions about this device's notifications.
+/// Requests about this device's notifications.
 extension Engine {
-  /// Sends the server a question about this device's notifications; `.unavailable` if that is
-  /// impossible, or there is no answer in time.
+  /// Sends the server a request about this device's notifications; `.unavailable` if that is
+  /// impossible, or no answer arrives in time.
   func inquire(_ request: InboxRequest, within limit: Duration) async -> InboxAnswer {
     let id = DeviceClock.randomValue()
     guard !state.isClosed, let actions = state.core.inboxQuestionAsked(request, id: id)
@@ -14,7 +14,7 @@ extension Engine {
       await withCheckedContinuation { continuation in
         state.inquiries[id] = continuation
         settle(actions)
-        // After the question: an immediate time limit has to find it.
+        // Set after the request, because an immediate time limit must find it.
         soon(after: DeviceClock.milliseconds(limit)) { $0.giveUp(id) }
       }
     } onCancel: {

@@ -5,8 +5,8 @@ import ProcessResources
 extension Engine {
   /// Sessions are packed after this time without changes.
   private static let restMilliseconds: Int64 = 10_000
-  /// The same if there are always changes.
-  private static let unrestMilliseconds: Int64 = 60_000
+  /// The same time if there are always changes.
+  private static let busyMilliseconds: Int64 = 60_000
 
   /// Packs unpacked sessions after a while without changes.
   func packLater() {
@@ -19,7 +19,7 @@ extension Engine {
   private func packIfAtRest() {
     guard !state.isClosed, let since = state.unpackedSince else { return }
     let due = min(
-      state.changedAt + Engine.restMilliseconds, since + Engine.unrestMilliseconds)
+      state.changedAt + Engine.restMilliseconds, since + Engine.busyMilliseconds)
     guard now >= due else { return soon(after: due - now) { $0.packIfAtRest() } }
     state.unpackedSince = nil
     state.core.pack()

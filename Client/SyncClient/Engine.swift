@@ -38,7 +38,7 @@ actor Engine {
     /// Callers that wait for an answer of the authority.
     var questions: [UInt64: CheckedContinuation<AuthorityAnswer, Never>] = [:]
     var waiters = Waiters()
-    /// The last logged state of the connection: whether there is one, and its problem.
+    /// The last logged state of the connection: whether it exists, and its problem.
     var logged = (isConnected: false, problem: String?.none)
     /// Callers that wait for an answer about notifications.
     var inquiries: [UInt64: CheckedContinuation<InboxAnswer, Never>] = [:]
@@ -49,10 +49,10 @@ actor Engine {
     }
   }
 
-  /// The maximum number of operations to replay at an opening; after this many the image is stored
+  /// The maximum number of operations to replay when opening; after this many, the image is stored
   /// again.
   private static let tailMax = 32_768
-  /// Closing stores the image if this many operations came since.
+  /// Closing stores the image if at least this many operations have arrived since.
   private static let tailWorthKeeping = 512
 
   nonisolated let store: ClientStore
@@ -120,7 +120,7 @@ actor Engine {
     return value
   }
 
-  /// Reads or writes data of the store other than the queues, in a turn of its own.
+  /// Reads or writes data of the store other than the queues, in a separate turn.
   ///
   /// - Throws: `.queue(.persistenceFailed)`, `.closed`.
   func withStore<Value: Sendable>(
@@ -131,7 +131,7 @@ actor Engine {
     }
   }
 
-  /// Waits until everything stored so far is on the disk. Events with a turn before that wait
+  /// Waits until everything stored so far is on the disk. Events whose turns come before that wait
   /// together.
   private func untilStored() async -> StoreError? {
     await withCheckedContinuation { continuation in
@@ -150,7 +150,7 @@ actor Engine {
     for continuation in waiting { continuation.resume(returning: problem) }
   }
 
-  /// An event whose failures the core handles itself.
+  /// Runs an event whose failures the core handles itself.
   func note(
     _ event: @Sendable (inout ClientCore, EventContext, ClientStore) -> [Action]
   ) {
@@ -159,17 +159,17 @@ actor Engine {
     settle(event(&state.core, context(), store))
   }
 
-  /// Values of the core that are not published.
+  /// Reads values of the core that are not published.
   func read<Value: Sendable>(_ body: @Sendable (ClientCore) -> Value) -> Value {
     body(state.core)
   }
 
-  /// Does something after earlier requests, without waiting for it.
+  /// Runs code after earlier requests, without waiting for it.
   nonisolated func soon(_ body: @escaping @Sendable (isolated Engine) -> Void) {
     queue.turns.runBehind { self.assumeIsolated(body) }
   }
 
-  /// The same after a time, in milliseconds; nothing if the engine has ended by then.
+  /// The same after a time, in milliseconds; does nothing if the engine has closed by then.
   nonisolated func soon(
     after milliseconds: Int64, _ body: @escaping @Sendable (isolated Engine) -> Void
   ) {
@@ -177,7 +177,7 @@ actor Engine {
   }
 
   func settle(_ actions: [Action]) {
-    // Actions that others wait for go first; observers see the same state a moment later.
+    // Actions that others wait for come first; observers see the same state a moment later.
     var local: [Action] = []
     func send(_ actions: [Action]) {
       for action in actions {
@@ -219,7 +219,7 @@ actor Engine {
       forgetConversations(touched)
       packLater()
     case .report(let problem):
-      // During a night without a server, each attempt reports the same.
+      // Without a server, each attempt reports the same problem.
       let isNews = state.logged.problem != problem.message
       logger.log(level: isNews ? .warning : .debug, "\(problem.message)")
       state.logged.problem = problem.message
@@ -277,7 +277,7 @@ actor Engine {
     do {
       try store.keep(state.core.replica.workspace, upTo: entry)
     } catch {
-      // The image only saves time at the next opening; the log holds everything.
+      // The image only saves time at the next opening; the log contains everything.
       logger.warning("cannot store the state's image: \(error)")
     }
     state.imageVector = state.core.replica.workspace.vector
@@ -285,7 +285,7 @@ actor Engine {
 }
 
 extension Engine {
-  /// Returns the stream of connection requests; nil if the sync runs already.
+  /// Returns the stream of connection requests; nil if the sync already runs.
   func beginRunning() -> AsyncStream<TransportID>? {
     let (stream, continuation) = AsyncStream<TransportID>.makeStream(bufferingPolicy: .unbounded)
     guard !state.isClosed else {
@@ -308,7 +308,7 @@ extension Engine {
   /// The expiry of the peer's certificate, in seconds since 1970; nil without a connection, or TLS.
   var certificateEnd: Int64? { state.transports.values.lazy.compactMap(\.certificateEnd).first }
 
-  /// Registers a transport before it is opened, so that the core can give it up at any time.
+  /// Registers a transport before it is opened, so that the core can cancel it at any time.
   func register(_ transport: Transport, as id: TransportID) -> Bool {
     guard !state.isClosed, state.core.expects(id) else { return false }
     state.transports[id] = transport
@@ -350,7 +350,7 @@ extension Engine {
   ) -> AsyncStream<Value> {
     AsyncStream(bufferingPolicy: policy) { continuation in
       let id = DeviceClock.randomValue()
-      // Before it is added: a reader may be gone by then, and its removal comes afterwards.
+      // Set before it is added: a reader may be gone by then, and its removal must come afterwards.
       continuation.onTermination = { [weak self] _ in
         self?.soon { $0.state.observers.remove(id) }
       }
@@ -391,7 +391,7 @@ extension Engine {
     return await withCheckedContinuation { continuation in
       state.questions[id] = continuation
       settle(actions)
-      // After the question: an immediate time limit has to find it.
+      // Set after the request, because an immediate time limit must find it.
       soon(after: DeviceClock.milliseconds(limit)) {
         $0.state.questions.removeValue(forKey: id)?.resume(returning: .unavailable)
       }
@@ -420,7 +420,7 @@ extension Engine {
     return try result.get()
   }
 
-  /// Gives an answer and waits for its result, `.waiting` if the authority cannot be asked or takes
+  /// Gives an answer and waits for its result; `.waiting` if the authority cannot be asked or takes
   /// longer than the limit.
   func give(
     _ answer: AnswerRequest, within limit: Duration
@@ -439,13 +439,13 @@ extension Engine {
       } catch {
         state.waiters.tell(answer, .failure(ClientError(error)))
       }
-      // After the answer: an immediate time limit has to find it.
+      // Set after the answer, because an immediate time limit must find it.
       soon(after: DeviceClock.milliseconds(limit)) {
         _ = $0.state.waiters.tell(answer, .success(.waiting))
       }
     }
     let event = try result.get()
-    // Only this device has it: acknowledged means on its disk.
+    // Only this device has it, so acknowledged means that it is on its disk.
     if event == .waiting, let problem = await untilStored() {
       throw .diskUnconfirmed(message: problem.message)
     }
@@ -455,7 +455,7 @@ extension Engine {
 
 extension ClientCore.Action {
   /// Whether the server or an agent waits for it, as opposed to observers and callers here. A
-  /// connect comes later, since it reads the published state first.
+  /// connection attempt comes later, because it reads the published state first.
   fileprivate var isOutbound: Bool {
     switch self {
     case .send, .ping, .close, .agent: true

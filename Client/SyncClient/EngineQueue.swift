@@ -28,8 +28,8 @@ final class DispatchTurns: TurnQueue {
   func checkIsTurn() { dispatchPrecondition(condition: .onQueue(queue)) }
 }
 
-/// The single thread of an engine, since storing blocks. It runs the engine, and tasks that pass
-/// events to it, so that no other thread has to wake.
+/// The single thread of an engine, because storing blocks. It runs the engine and the tasks that
+/// pass events to it, so that no other thread has to wake.
 final class EngineQueue: SerialExecutor, TaskExecutor {
   let turns: any TurnQueue
 

@@ -2,11 +2,11 @@ public import QueueModel
 
 /// Events as they happen, from a cursor on or from the present; for one reader.
 ///
-/// The first is `resumed`. After a gap, the events that build the state from nothing follow, and
-/// then `present`. A reader takes events at its own pace and delays nothing. The client keeps the
-/// latest 4,096 events, and at most about 8 MiB of texts in them. The feed of a reader that falls
-/// behind all of these ends, and a new feed from its cursor reports a gap. The feed also ends with
-/// the client.
+/// The first event is `resumed`. After a gap, events that rebuild the whole state follow, and then
+/// `present`. A reader takes events at its own pace and delays nothing. The client keeps the latest
+/// 4,096 events, and at most about 8 MiB of texts in them. The feed of a reader that falls behind
+/// all of these ends, and a new feed from its cursor reports a gap. The feed also ends with the
+/// client.
 public final class EventFeed: AsyncSequence, Sendable {
   /// An event and the place after it.
   public typealias Element = FeedItem
@@ -46,7 +46,7 @@ public final class EventFeed: AsyncSequence, Sendable {
     fileprivate var waiting: ArraySlice<FeedItem>
     fileprivate var bell: AsyncStream<Void>.AsyncIterator
 
-    /// The next event if it is here already; nil at once if it is not.
+    /// The next event if it has already arrived; nil at once if not.
     public mutating func nextAtHand() -> FeedItem? { waiting.popFirst() }
 
     /// The next event; nil if the feed ended or the task was cancelled.
@@ -55,21 +55,21 @@ public final class EventFeed: AsyncSequence, Sendable {
         if let item = waiting.popFirst() { return item }
         guard case .items(let items) = feed.log.take(feed.reader) else { return nil }
         waiting = items[...]
-        // A signal that came in between is kept and read at once.
+        // A signal that arrived meanwhile is kept, and read at once.
         if items.isEmpty, await bell.next(isolation: #isolation) == nil { return nil }
       }
     }
   }
 }
 
-/// Minimal changes to a workspace: first those that build the current state from nothing.
+/// Minimal changes to a workspace: first those that rebuild the current state.
 public struct WorkspaceChanges: AsyncSequence, Sendable {
   /// One step of the workspace.
   public typealias Element = WorkspaceChange
 
   let engine: Engine
 
-  /// Begins to read, at the present of the first `next`.
+  /// Begins to read, at the state of the first `next`.
   public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(engine: engine) }
 
   /// Takes one change after the other.

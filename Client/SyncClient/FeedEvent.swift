@@ -54,7 +54,7 @@ public enum FeedGap: String, Hashable, Sendable, CaseIterable {
   case unknown
 }
 
-/// An event of the queues or around them.
+/// An event of the queues or related to them.
 ///
 /// Kinds are only ever added; readers ignore unknown ones.
 public enum FeedEvent: Hashable, Sendable {
@@ -64,7 +64,7 @@ public enum FeedEvent: Hashable, Sendable {
   case changed(WorkspaceChange)
   /// The current state of sync.
   case sync(SyncStatus)
-  /// A queue grew to 80 % of this device's cap, or further (C-7).
+  /// A queue grew to 80 % of this device's cap, or beyond (C-7).
   case warning(QueueWarning)
   /// A thread needs its user again (S2-95).
   case threadReady(ThreadView)
@@ -80,7 +80,7 @@ public struct QueueWarning: Hashable, Sendable {
   public var session: SessionID
   /// The number of waiting messages.
   public var count: Int
-  /// The maximum number of waiting messages for a further one on this device.
+  /// The maximum number of waiting messages at which this device still accepts one.
   public var max: Int
 }
 

@@ -3,10 +3,10 @@ import Synchronization
 
 /// The latest events, for any number of readers at their own pace.
 ///
-/// Readers pull: an event is held once, however many read it, and only the log limits the memory. A
-/// reader that falls behind the oldest held event is cut off.
+/// Readers pull. An event is held once, for any number of readers, and only the log limits the
+/// memory. A reader that falls behind the oldest held event is cut off.
 final class FeedLog: Sendable {
-  /// The limits of a log; the oldest events go first.
+  /// The limits of a log; the oldest events are removed first.
   struct Limits {
     var eventsMax = 4_096
     /// The approximate bytes of texts in the events.
@@ -33,7 +33,7 @@ final class FeedLog: Sendable {
   }
 
   private struct State {
-    /// The events after position `start`; those before `head` are removed already.
+    /// The events after position `start`; those before `head` are already removed.
     var entries: [Entry] = []
     var head = 0
     /// The number of events that are no longer held.
@@ -72,7 +72,7 @@ final class FeedLog: Sendable {
     }
   }
 
-  /// Adds a reader of the events after a cursor. If they are no longer held, since `gap` was
+  /// Adds a reader of the events after a cursor. If the log no longer holds them, since `gap` was
   /// called, the reader is cut off at once.
   func register(
     after cursor: FeedCursor, bell: AsyncStream<Void>.Continuation,
@@ -123,7 +123,7 @@ final class FeedLog: Sendable {
       state.head += 1
       state.start += 1
     }
-    // Moving the rest costs less than the dropped events did since the last time.
+    // Moving the rest costs less than the events dropped since the last time did.
     if state.head * 2 > state.entries.count {
       state.entries.removeFirst(state.head)
       state.head = 0

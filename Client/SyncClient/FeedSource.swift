@@ -1,7 +1,7 @@
 import QueueModel
 
-/// Turns changes to the workspace into events of the feed; used only on the engine's queue.
-/// Idle, and empty, until there is a reader.
+/// Turns changes to the workspace into events of the feed; used only on the engine's queue. Idle
+/// and empty until there is a reader.
 struct FeedSource {
   let log: FeedLog
 
@@ -60,8 +60,8 @@ struct FeedSource {
     log.append([.sync(status)])
   }
 
-  /// The events for users that follow from changes: queues that grow full (nil: not requested),
-  /// threads that became ready.
+  /// The events for users that follow from changes: queues that became nearly full (nil if not
+  /// requested), threads that became ready.
   private mutating func notices(
     of changes: [WorkspaceChange], queueSizeMax: Int?
   ) -> [FeedEvent] {

@@ -1,8 +1,8 @@
 import NIOCore
 import NIOWebSocket
 
-/// The end of the pipeline. It delivers whole messages, with those of one read together, and
-/// answers pings and closing. It reads from the socket only while the consumer keeps up.
+/// The end of the pipeline. Delivers whole messages, together with others of the same read, and
+/// answers pings and closing. Reads from the socket only while the consumer keeps up.
 final class FrameInbox: ChannelInboundHandler {
   typealias InboundIn = WebSocketFrame
   typealias OutboundOut = WebSocketFrame

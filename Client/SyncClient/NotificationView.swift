@@ -29,9 +29,9 @@ public struct NotificationView: Hashable, Sendable, Identifiable {
   public var category: Category
   /// The session.
   public var session: SessionID
-  /// The approval or question that can be answered; nil if nothing is asked.
+  /// The approval or question that can be answered; nil if there is none.
   public var request: RequestID?
-  /// The merged message whose text a user must choose; nil if it is about none.
+  /// The merged message whose text a user must choose; nil if there is none.
   public var message: MessageID?
   /// When it happened, milliseconds since 1970.
   public var createdAt: Int64
@@ -43,10 +43,10 @@ public struct NotificationView: Hashable, Sendable, Identifiable {
   public var body: String
   /// Whether it happened while the device was not connected.
   public var isMissed: Bool
-  /// Whether a program of this device showed it already.
+  /// Whether a program of this device already showed it.
   public var isAnnounced: Bool
 
-  /// Makes a notification.
+  /// Creates a notification.
   public init(
     id: String, category: Category, session: SessionID, request: RequestID?,
     message: MessageID? = nil, createdAt: Int64, receivedAt: Int64, title: String, body: String,
@@ -80,7 +80,7 @@ public struct NotificationView: Hashable, Sendable, Identifiable {
   /// Whether it stays until a user answers or chooses.
   package var awaitsPerson: Bool { request != nil || message != nil }
 
-  /// Whether it is about a change by this device's user that did not take effect.
+  /// Whether it reports that a change by this device's user did not take effect.
   package var isOfOwnChange: Bool {
     [.approvalRequest, .questionAsked, .messageMerged].contains(category) && !awaitsPerson
   }
@@ -89,7 +89,7 @@ public struct NotificationView: Hashable, Sendable, Identifiable {
     String(name.replica.rawValue, radix: 16) + "-" + String(name.seq)
   }
 
-  /// Whether this can be a notification's id, also of one that was dismissed.
+  /// Whether this can be a notification's id, even of a dismissed one.
   package static func isID(_ text: String) -> Bool { name(of: text) != nil }
 
   /// Parses the result of `id(of:)`; nil for other texts.
@@ -104,12 +104,12 @@ public struct NotificationView: Hashable, Sendable, Identifiable {
 
 /// Why a notification is no longer shown.
 public enum NotificationRetraction: String, Hashable, Sendable, CaseIterable, Codable {
-  /// It is no longer awaited: the request was answered, expired or was given up, or the message's
-  /// text was chosen.
+  /// It is no longer awaited: the request was answered, expired or was given up, or a user chose
+  /// the message's text.
   case settled
   /// The user dismissed it on this device.
   case dismissed
-  /// Newer ones needed its place.
+  /// It was removed to make room for newer ones.
   case crowdedOut
 }
 
@@ -117,17 +117,17 @@ public enum NotificationRetraction: String, Hashable, Sendable, CaseIterable, Co
 public struct NotificationSettings: Hashable, Sendable {
   /// Categories that are turned off.
   public var off: Set<NotificationView.Category>
-  /// Whether texts that leave this device's own programs show more than the category (N-6).
+  /// Whether texts outside this device's own programs show more than the category (N-6).
   public var showsDetails: Bool
-  /// Whether the state of running tasks goes to targets that show it.
+  /// Whether the state of running tasks is sent to targets that display it.
   public var showsLiveStatus: Bool
   /// The number of seconds without a user at any device after which the user's push targets are
-  /// notified, if this device set it last.
+  /// notified, if this device last set it.
   public var personDelaySeconds: Int
-  /// The command that runs for every notification while no user looks at the device; nil: none.
+  /// The command that runs for every notification while no user looks at the device; nil for none.
   public var command: String?
 
-  /// Makes settings.
+  /// Creates settings.
   public init(
     off: Set<NotificationView.Category> = [], showsDetails: Bool = false,
     showsLiveStatus: Bool = true,
@@ -150,7 +150,7 @@ public struct NotificationSettings: Hashable, Sendable {
 
 /// A push address of a device, or of its user, as the server knows it.
 public struct PushTargetView: Hashable, Sendable, Identifiable {
-  /// Drawn by the device.
+  /// The target's id, which the device drew.
   public var id: PushTargetID
   /// `apns`, `ntfy` or `webhook`.
   public var kind: String
@@ -162,8 +162,8 @@ public struct PushTargetView: Hashable, Sendable, Identifiable {
   public var reason: String
   /// When the provider last accepted a push, milliseconds since 1970; nil if it never did.
   public var deliveredAt: Int64?
-  /// Whether it belongs to the user: it gets the notifications of all devices while no device is
-  /// being looked at, instead of only this device's.
+  /// Whether it belongs to the user: it gets the notifications of all devices while no user looks
+  /// at any device, instead of only this device's.
   public var isPersons: Bool
 
   init(_ state: PushTargetState) {

@@ -1,9 +1,9 @@
 import QueueModel
 
-/// The observers and what they watch; used only on the engine's queue.
+/// The observers and the values that they watch; used only on the engine's queue.
 ///
-/// State views keep only the newest value. The feed's log holds the events, where their readers
-/// fetch them.
+/// State views keep only the newest value. The feed's log holds the events, which its readers
+/// fetch.
 struct Observers {
   private struct Watcher<Value: Hashable & Sendable> {
     var continuation: AsyncStream<Value>.Continuation
@@ -93,7 +93,7 @@ struct Observers {
     self = Observers(log: feed.log)
   }
 
-  /// A session that does not exist has no view; a deleted one shows as empty.
+  /// A session that does not exist has no view; a deleted one appears empty.
   private static func show(
     _ session: SessionID, of workspace: Workspace, to watcher: inout Watcher<MessageQueueView>
   ) {

@@ -1,16 +1,16 @@
 import ClientCore
 import QueueModel
 
-/// The state for readers that do not wait for the store: after the latest event.
+/// The state after the latest event, for readers that do not wait for the store.
 ///
-/// Small apart from the workspace, which shares unchanged parts: it has none of the core's own
+/// Small except for the workspace, which shares unchanged parts. It contains none of the core's own
 /// tables, which the next event would have to copy.
 struct Published: Sendable {
   var workspace: Workspace
   var status: SyncStatus
   /// The latest reading of the server's clock.
   var clock: ServerClock?
-  /// What the server last said about this device's access.
+  /// The server's last report about this device's access.
   var access: DeviceAccess?
 
   /// - Parameter now: milliseconds on the clock of the core's contexts.

@@ -7,7 +7,7 @@ extension QueueClient {
   /// The maximum size of an imported document, in bytes.
   public static let documentBytesMax = 256 << 20
 
-  /// The whole workspace as JSON: the form of `WorkspaceDocument`, with sorted keys and indented.
+  /// The whole workspace as JSON: the format of `WorkspaceDocument`, indented, with sorted keys.
   ///
   /// - Throws: `.invalidDocument` if a text cannot be written, which does not happen.
   public func exportJSON() throws(ClientError) -> Data {
@@ -22,10 +22,10 @@ extension QueueClient {
 
   /// Adds the parts of a document that this workspace lacks, by the ids of messages and sessions.
   ///
-  /// The document is checked as a whole first. It is then imported in parts, each durable and each
-  /// one undo. If the disk fails in between, importing again continues where it stopped.
+  /// The whole document is checked first. It is then imported in parts, each durable and each one
+  /// undo. If the disk fails in between, a second import continues where the first stopped.
   ///
-  /// - Parameter isTrial: reports what would be imported and changes nothing.
+  /// - Parameter isTrial: whether to report what would be imported, without changing anything.
   /// - Throws: `.invalidDocument` with the line or field; else as `perform(_:)`.
   public func importJSON(
     _ data: Data, isTrial: Bool = false
@@ -57,7 +57,7 @@ extension QueueClient {
     }
     let document: WorkspaceDocument
     do {
-      // The version first: another one has other fields.
+      // The version is read first, because another version has other fields.
       let head = try JSONDecoder().decode(DocumentHead.self, from: data)
       guard head.format == WorkspaceDocument.format else {
         throw ClientError.invalidDocument(

@@ -2,11 +2,11 @@ import ClientCore
 public import QueueModel
 public import SequenceCRDT
 
-/// What this device can undo and redo.
+/// The changes that this device can undo and redo.
 public struct UndoState: Hashable, Sendable {
-  /// What the next undo reverses, or why it cannot; nil if nothing is left.
+  /// The change that the next undo reverses, or why it cannot; nil if nothing is left.
   public var undo: UndoNext?
-  /// What the next redo repeats; nil if nothing was undone since the latest change.
+  /// The change that the next redo repeats; nil if nothing was undone since the latest change.
   public var redo: UndoNext?
   /// The number of changes that can be undone.
   public var undoCount: Int
@@ -15,8 +15,8 @@ public struct UndoState: Hashable, Sendable {
 }
 
 extension UndoState {
-  /// - Parameter isSilent: whether the server has not answered, whatever the connection seems to
-  ///   be.
+  /// - Parameter isSilent: whether the server has not answered, whatever the state of the
+  ///   connection.
   init(of core: ClientCore, isSilent: Bool = false) {
     let replica = core.replica
     let apart = core.apart(isSilent: isSilent)
@@ -29,20 +29,20 @@ extension UndoState {
 extension QueueClient {
   /// Undoes this device's latest change that is not undone yet, except for parts that other devices
   /// have changed since. Messages that an agent has received are not changed, and a session with
-  /// history stays. If messages could start by the undo, the same change pauses their session; if
-  /// the server does not answer, that is every session in which something could start.
+  /// history stays. If the undo could start messages, the same change pauses their session. If the
+  /// server does not answer, it pauses every session in which something could start.
   ///
   /// The receipt's notice is `undone`, with the paused sessions, the parts that were not changed
-  /// and the messages that the authority did not answer for; or `skipped`.
+  /// and the messages for which the authority did not answer; or `skipped`.
   ///
   /// - Parameters:
-  ///   - change: the number in a receipt or `undoState`, whether the latest or not; nil is the
-  ///     latest.
-  ///   - skip: leaves the change as it is and forgets how to undo it.
+  ///   - change: the number in a receipt or `undoState`, whether or not it is the latest; nil for
+  ///     the latest.
+  ///   - skip: whether to leave the change as it is, and forget how to undo it.
   /// - Throws: `.queue(.nothingToUndo)`; `.queue(.notUndoable)`, with the reason and how to reverse
-  ///   the change; `.queue(.changeUnknown)` if this device can undo no change with that number;
-  ///   `.timeout` if the calling task was cancelled before the server answered, and nothing changed;
-  ///   else as `perform(_:)`.
+  ///   the change; `.queue(.changeUnknown)` if this device cannot undo a change with that number;
+  ///   `.timeout`, without changing anything, if the calling task was cancelled before the server
+  ///   answered; else as `perform(_:)`.
   @discardableResult
   public func undo(
     change: Int64? = nil, skip: Bool = false
@@ -52,12 +52,12 @@ extension QueueClient {
     return try await turn(command)
   }
 
-  /// Repeats the change that was undone last. If messages could start by it, the same change pauses
+  /// Repeats the change that was undone last. If it could start messages, the same change pauses
   /// their session.
   ///
-  /// - Parameter change: the number in the receipt of its undo; nil is the latest.
+  /// - Parameter change: the number in the receipt of its undo; nil for the latest.
   /// - Throws: `.queue(.nothingToRedo)`; `.queue(.notUndoable)`, with the reason;
-  ///   `.queue(.changeUnknown)` if this device can redo no change with that number;
+  ///   `.queue(.changeUnknown)` if this device cannot redo a change with that number;
   ///   `.queue(.queueFull)` if it would send a message to a full queue; `.timeout` as
   ///   `undo(change:skip:)`; else as `perform(_:)`.
   @discardableResult
@@ -79,7 +79,7 @@ extension QueueClient {
       core, context, store throws(Replica.Fault) -> (
         (CommandReceipt, UndoRaces, Apartness?)?, [Engine.Action]
       ) in
-      // A caller that no longer waits believes that nothing happens.
+      // A caller that no longer waits assumes that nothing happens.
       guard !Task.isCancelled else { return (nil, []) }
       core.queueSizeMax = settings.maxQueueSize
       let (before, apart) = (core.replica.workspace, core.apart())
@@ -138,10 +138,10 @@ extension QueueClient {
     }
   }
 
-  /// Records an act of a user here that undo cannot reverse, so that undo names the command that
+  /// Records a user's action here that undo cannot reverse, so that undo names the command that
   /// reverses it.
   ///
-  /// - Parameter former: the former value; nil if it had not been set.
+  /// - Parameter former: the former value; nil if it was not set.
   /// - Throws: `.queue(.persistenceFailed)`, `.closed`.
   package func note(_ label: UndoLabel, former: String?) async throws(ClientError) {
     try await engine.submit { core, context, store throws(Replica.Fault) in
@@ -150,12 +150,12 @@ extension QueueClient {
     }
   }
 
-  /// What can be undone and redone now, as far as this device knows.
+  /// The changes that can be undone and redone now, as far as this device knows.
   public var undoState: UndoState {
     get async { await engine.read { UndoState(of: $0) } }
   }
 
-  /// What an undo and a redo would do now. Like them, it asks the server first, and waits for at
+  /// The effects of an undo and a redo now. Like them, it asks the server first, and waits for at
   /// most `ClientQueues.raceAnswerLimit`.
   public var confirmedUndoState: UndoState {
     get async {
@@ -169,8 +169,8 @@ extension QueueClient {
   ///
   /// - Parameters:
   ///   - before: the `next` of the previous page; nil begins at the newest.
-  ///   - limit: the maximum number of entries, 1 to 1,000. A page may have fewer, or none, and
-  ///     still a `next`: one call examines a limited part of the log.
+  ///   - limit: the maximum number of entries, 1 to 1,000. A page may have fewer entries, or none,
+  ///     and still a `next`: one call examines a limited part of the log.
   /// - Throws: `.queue(.persistenceFailed)` if the log cannot be read, `.closed`.
   public func history(
     of subject: HistorySubject = .workspace, before: HistoryPosition? = nil, limit: Int = 100
@@ -181,7 +181,7 @@ extension QueueClient {
     }
   }
 
-  /// The present version of the workspace, to return to.
+  /// The present version of the workspace, to which you can return later.
   public var version: VersionVector { engine.latest.workspace.vector }
 
   /// The workspace at a version.
@@ -194,7 +194,7 @@ extension QueueClient {
     }
   }
 
-  /// The fewest steps from one version to another, whichever is older.
+  /// The fewest steps from one version to another, whichever of the two is older.
   ///
   /// - Throws: as `workspace(at:)`.
   public func changes(

@@ -4,13 +4,13 @@ import WireProtocol
 
 extension QueueClient {
   /// Changes the address of a server that has moved: to another name, port or machine, or behind
-  /// TLS. Token, workspace, and all unsent changes stay.
+  /// TLS. The token, the workspace and all unsent changes stay.
   ///
   /// The server at the new address is asked first. If it does not know this device's token, it is
-  /// neither the moved server nor a copy of it; then nothing changes. The token is sent there: use
-  /// only an address that the server's owner has confirmed.
+  /// neither the moved server nor a copy of it, and nothing changes. The token is sent there, so
+  /// use only an address that the server's owner has confirmed.
   ///
-  /// - Parameter allowsInsecure: whether a server beyond a private network may be used without
+  /// - Parameter allowsInsecure: whether to allow a server beyond a private network without
   ///   encryption.
   /// - Throws: `.notPaired`, `.invalidServerURL`, `.notEncrypted`, `.unreachable`,
   ///   `.authentication` or `.refused` by the server at the new address, `.storage`.
@@ -54,10 +54,10 @@ extension QueueClient {
       server: address.url)
   }
 
-  /// Forgets the server and the token. The queues stay, and unsent changes wait. The device works
+  /// Removes the server and the token. The queues stay, and unsent changes wait. The device works
   /// alone until it is paired again, with a server of the same workspace, at any address.
   ///
-  /// The server still knows the device: its owner can revoke it there.
+  /// The server still knows the device; its owner can revoke it there.
   ///
   /// - Throws: `.notPaired`, `.storage`.
   public func unpair() async throws(ClientError) {

@@ -10,7 +10,7 @@ extension QueueClient {
   ///
   /// Pairing with the same server again renews the token.
   ///
-  /// - Parameter allowsInsecure: whether a server beyond a private network may be used without
+  /// - Parameter allowsInsecure: whether to allow a server beyond a private network without
   ///   encryption.
   /// - Throws: `.invalidServerURL`, `.notEncrypted`, `.alreadyPaired`, `.otherWorkspace`,
   ///   `.unreachable`, `.refused`, `.storage`.
@@ -55,12 +55,12 @@ extension QueueClient {
       server: address.url)
   }
 
-  /// A one-time code that lets a new device into this device's workspace, if the server's owner
-  /// allows devices to do that.
+  /// A one-time code for a new device in this device's workspace, if the server's owner allows
+  /// devices to create codes.
   ///
   /// - Parameters:
   ///   - role: its role.
-  ///   - accessMilliseconds: how long its access lasts; nil: as long as this device's.
+  ///   - accessMilliseconds: how long its access lasts; nil for as long as this device's.
   /// - Throws: `.notPaired`, `.refused` with the reason, `.unreachable`.
   public func pairingCode(
     role: DeviceRole, accessMilliseconds: Int64? = nil
@@ -91,7 +91,7 @@ extension QueueClient {
 
   /// One short connection: question, answer, close.
   ///
-  /// - Parameter read: the answer in a frame; nil for unrelated frames.
+  /// - Parameter read: returns the answer in a frame; nil for unrelated frames.
   func exchange<Value: Sendable>(
     _ question: Frame, at address: ServerAddress,
     read: @escaping @Sendable (Frame) -> Result<Value, ClientError>?
@@ -102,7 +102,7 @@ extension QueueClient {
     let outcome = await withTaskGroup(of: Result<Value, ClientError>.self) { group in
       group.addTask { await QueueClient.answer(to: question, over: transport, read: read) }
       group.addTask {
-        // A cancelled sleep ends the attempt as well.
+        // Cancelling the sleep also ends the attempt.
         try? await Task.sleep(for: .seconds(QueueClient.pairingSeconds))
         return .failure(.unreachable(message: "\(address.url) does not answer"))
       }

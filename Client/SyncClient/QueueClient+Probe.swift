@@ -6,7 +6,7 @@ import WireProtocol
 
 /// Diagnostics of the device's connection.
 extension QueueClient {
-  /// The result of a large frame.
+  /// The result of sending a large frame.
   package enum ProbeOutcome: Hashable, Sendable {
     case returned
     /// The connection ended while it was on its way.
@@ -14,11 +14,11 @@ extension QueueClient {
     case late
   }
 
-  /// The size of a probe and of its answer, in bytes: a frame of the greatest size.
+  /// The size of a probe and of its answer, in bytes: a frame of the maximum size.
   package static let probeBytes = WireLimits.frameBytesMax
 
-  /// Sends the server a frame of the greatest size over the present connection, and receives it
-  /// back. Proxies in between may end connections that carry such frames.
+  /// Sends the server a frame of the maximum size over the present connection, which the server
+  /// returns. Proxies in between may end connections that carry such frames.
   ///
   /// - Throws: `.unreachable` if there is no connection, or the server is of an earlier version.
   package func probe(within limit: Duration) async throws(ClientError) -> ProbeOutcome {
@@ -33,7 +33,7 @@ extension QueueClient {
       group.addTask { await self.engine.inquire(.echo(bytes), within: limit) }
       group.addTask {
         for await status in statuses where !status.isSameConnection(as: before) { return nil }
-        // It was cancelled: the answer has arrived.
+        // It was cancelled, because the answer has arrived.
         return nil
       }
       let first = await group.next() ?? nil
@@ -57,8 +57,8 @@ extension QueueClient {
     await engine.certificateEnd.map { $0 * 1_000 }
   }
 
-  /// When the oldest change was made that the server is not known to have, in milliseconds since
-  /// 1970; nil if there is none, or it has no time.
+  /// When the oldest change was made that the server may lack, in milliseconds since 1970; nil if
+  /// there is none, or it has no time.
   package func oldestUnsent() async -> Int64? {
     guard syncStatus().outgoing > 0 else { return nil }
     // An unreadable store is reported elsewhere.

@@ -4,10 +4,10 @@ import WireProtocol
 
 extension QueueClient {
   /// Maintains the connection to the server, with reconnections, until the task is cancelled or the
-  /// client closed; then it closes the connection cleanly and returns. Without credentials it waits
+  /// client closed. Then it closes the connection cleanly and returns. Without credentials it waits
   /// for pairing.
   ///
-  /// - Throws: `ClientError.locked` if another task runs it already.
+  /// - Throws: `ClientError.locked` if another task already runs it.
   public func run() async throws {
     guard let requests = await engine.beginRunning() else {
       throw ClientError.locked(path: engine.path)
@@ -18,7 +18,7 @@ extension QueueClient {
         group.addTask { await self.serve(id) }
       }
       await engine.endRunning()
-      // The connections are closing; the sync of the files would continue.
+      // The connections are closing, but the sync of the files would continue.
       group.cancelAll()
     }
   }
@@ -65,8 +65,8 @@ extension QueueClient {
     await transport.waitUntilClosed()
   }
 
-  /// Frames that arrived together are processed in one turn: no observer delays a message from the
-  /// permission to start it.
+  /// Frames that arrived together are processed in one turn, so that no observer delays a message
+  /// from the permission to start it.
   private func receive(
     _ incoming: [Transport.Incoming], on id: TransportID, from transport: Transport
   ) async {
@@ -99,21 +99,21 @@ extension QueueClient {
     }
   }
 
-  /// Connects at once if the client waits before its next attempt, was refused, or has an attempt
-  /// that takes long.
+  /// Connects at once if the client waits before its next attempt, was refused, or has a slow
+  /// attempt.
   public func syncNow() async {
     await engine.note { core, context, _ in core.syncRequested(at: context) }
   }
 
-  /// Returns once the server has everything from this device, and this device everything that the
-  /// server is known to have.
+  /// Returns once the server has everything from this device, and this device has everything that
+  /// the server is known to have.
   ///
   /// - Throws: `.timeout`, `.notPaired`, `.syncDisabled`, `.authentication`, `.refused`, `.closed`.
   public func waitUntilSynced(timeout: Duration) async throws(ClientError) {
     let outcome = await withTaskGroup(of: ClientError?.self) { group in
       group.addTask { await self.outcomeOfSync() }
       group.addTask {
-        // A cancelled sleep ends the wait as well.
+        // Cancelling the sleep also ends the wait.
         try? await Task.sleep(for: timeout)
         return .timeout
       }
@@ -124,7 +124,7 @@ extension QueueClient {
     if let outcome { throw outcome }
   }
 
-  /// nil once everything is in sync.
+  /// Returns nil once everything is in sync.
   private func outcomeOfSync() async -> ClientError? {
     for await status in syncStatusUpdates() {
       if status.synced { return nil }

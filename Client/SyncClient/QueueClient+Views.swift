@@ -15,29 +15,29 @@ extension QueueClient {
   /// The notifications of this device, and their push addresses.
   public var notifications: ClientNotifications { ClientNotifications(client: self) }
 
-  /// Running messages on this device.
+  /// The execution of messages on this device.
   public var execution: ClientExecution { ClientExecution(client: self) }
 
   /// Files of messages.
   public var attachments: ClientAttachments { ClientAttachments(client: self) }
 
-  /// The whole model: a consistent value of its own.
+  /// The whole model, as a consistent value that later changes do not affect.
   public func workspace() -> Workspace { engine.latest.workspace }
 
   /// The best known time, in milliseconds since 1970: the server's if this device's clock is wrong.
-  /// Use it to compare the ends of holds.
+  /// Compare the ends of holds with it.
   public var time: Int64 {
     let context = engine.context()
     return engine.latest.clock?.time(at: context) ?? context.wall
   }
 
-  /// Minimal changes: first those from nothing to the current state, then every further one, local
-  /// or remote. None is left out. The sequence of a reader that falls thousands behind ends, and
-  /// the reader starts again with a new one. `EventFeed` has the limits.
+  /// Minimal changes: first those that rebuild the current state, then every further one, local or
+  /// remote. None is left out. The sequence ends if its reader falls thousands behind; the reader
+  /// then starts again with a new one. `EventFeed` has the limits.
   public func changes() -> WorkspaceChanges { WorkspaceChanges(engine: engine) }
 
   /// All events, with cursors: after the given one if the feed still holds the later events, else
-  /// from the present on. The feed's first event reports which.
+  /// from the present on. The feed's first event reports which of the two.
   ///
   /// - Throws: `.closed`.
   public func events(after cursor: FeedCursor? = nil) async throws(ClientError) -> EventFeed {

@@ -7,8 +7,8 @@ import WireProtocol
 
 /// The queues of this device, kept in sync with a server.
 ///
-/// Open one per data directory, run `run()` in a task beside the rest of the program, and give
-/// commands from anywhere. Everything works without a server; a server paired later gets all of it.
+/// Open one for each data directory, run `run()` in a task beside the rest of the program, and give
+/// commands from anywhere. Everything works without a server; a later one gets all of it.
 ///
 /// ```swift
 /// let client = try await QueueClient.open(.init(dataDirectory: path), logger: logger)
@@ -44,7 +44,7 @@ public final class QueueClient: Sendable {
 
   /// Takes the data directory's lock and opens or creates the store.
   ///
-  /// - Throws: `.locked`, `.corruptStore` (set aside already; opening again starts fresh),
+  /// - Throws: `.locked`, `.corruptStore` (already set aside; opening again starts empty),
   ///   `.newerStore`, `.storage`.
   public static func open(
     _ configuration: ClientConfiguration, logger: Logger
@@ -52,7 +52,7 @@ public final class QueueClient: Sendable {
     try await open(configuration, logger: logger, turns: DispatchTurns())
   }
 
-  /// The same with a queue that decides the order of turns.
+  /// The same, with a queue that decides the order of turns.
   static func open(
     _ configuration: ClientConfiguration, logger: Logger, turns: any TurnQueue
   ) async throws(ClientError) -> QueueClient {
@@ -105,7 +105,7 @@ public final class QueueClient: Sendable {
     _ = core.notificationPreferencesChanged(
       configuration.settings.notifications.preferences, at: context)
     core.retentionChanged(toDays: configuration.settings.retention, at: context)
-    // A number for every opening: it distinguishes cursors of earlier ones.
+    // A different number for every opening, which distinguishes cursors of earlier ones.
     let feed = FeedLog(opening: DeviceClock.randomValue())
     let state = DeviceState(
       settings: configuration.settings, drafts: Set(drafts.map(\.session)), feed: feed)
@@ -121,7 +121,7 @@ public final class QueueClient: Sendable {
 
   /// Checks whether the store of a data directory is sound, even if another process has it open.
   ///
-  /// - Throws: `.corruptStore` (and leaves it in place), `.newerStore`, `.storage`.
+  /// - Throws: `.corruptStore` (without moving it), `.newerStore`, `.storage`.
   package static func checkStore(dataDirectory: String) throws(ClientError) {
     do {
       try ClientStore.check(directory: dataDirectory)
@@ -130,7 +130,7 @@ public final class QueueClient: Sendable {
     }
   }
 
-  /// Readable operations that do not fit together are damage too.
+  /// Readable operations that do not fit together also count as damage.
   private static func setAside(_ store: ClientStore) -> ClientError {
     do {
       try store.close()
@@ -148,17 +148,17 @@ public final class QueueClient: Sendable {
 
   /// Performs a command; its operations are on disk when the call returns.
   ///
-  /// - Throws: `.queue` if the queues refuse it or the disk fails (`persistenceFailed`),
-  ///   `.notAllowed` if the server lets this device change nothing, `.closed`; nothing changed then.
-  ///   `.diskUnconfirmed` if the disk failed between writing and confirming: the command was
-  ///   performed.
+  /// - Throws: without changing anything, `.queue` if the queues refuse it or the disk fails
+  ///   (`persistenceFailed`), `.notAllowed` if the server does not let this device change anything,
+  ///   `.closed`. `.diskUnconfirmed` if the disk failed between writing and confirming: the command
+  ///   was performed.
   @discardableResult
   public func perform(_ command: Command) async throws(ClientError) -> CommandReceipt {
     try await perform(command, isOfPerson: true)
   }
 
-  /// Performs a command that follows from an agent's report, unless the server lets this device change
-  /// nothing: what else follows from the report happens all the same.
+  /// Performs a command that follows from an agent's report, unless the server does not let this
+  /// device change anything. The other consequences of the report do not depend on it.
   package func performIfAllowed(_ command: Command) async throws(ClientError) {
     do {
       try await perform(command, isOfPerson: false)
@@ -221,12 +221,12 @@ public final class QueueClient: Sendable {
 
   /// Checks whether this device may change anything now, as far as it knows.
   ///
-  /// - Throws: `.notAllowed` if the server lets it change nothing.
+  /// - Throws: `.notAllowed` if the server does not let it change anything.
   public func requireAccess() throws(ClientError) {
     if let obstacle = engine.latest.access?.obstacle(at: time) { throw .notAllowed(obstacle) }
   }
 
-  /// With the thread queue off, nothing is added to it (S2-45).
+  /// If the thread queue is off, nothing is added to it (S2-45).
   private func withSettings(_ command: Command, _ settings: DeviceSettings) -> Command {
     guard case .send(var send) = command, !settings.queueEnabled else { return command }
     send.requeuesThread = false

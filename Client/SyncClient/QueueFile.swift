@@ -2,7 +2,7 @@ import Basics
 import Foundation
 import QueueModel
 
-/// One session's queue as a file, `queue-{sessionId}.json`: the format of apps before there was a
+/// One session's queue as a file, `queue-{sessionId}.json`: the format of apps that predate the
 /// daemon (S0-43 … S0-56). Read as the object with its version, or as the bare list.
 struct QueueFile: Codable {
   static let version = 1
@@ -10,15 +10,15 @@ struct QueueFile: Codable {
   var version: Int
   var sessionId: String
   var messages: [Message]
-  /// `run` if messages of the session with a merged text start. It is this program's addition; if
-  /// it is absent or has any other value, they wait.
+  /// `run` if messages of the session with a merged text start. An addition by this program; if it
+  /// is absent or has any other value, they wait.
   var onMerge: String?
-  /// The reason of each open pause; this program's addition. A session that gets messages of the
-  /// file is paused like it.
+  /// The reason of each open pause; an addition by this program. A session that receives messages
+  /// of the file is paused in the same way.
   var pauses: [String]?
 
-  /// A message; `attachments`, `editions`, `later` and `needs` are this program's additions, which others
-  /// ignore.
+  /// A message; `attachments`, `editions`, `later` and `needs` are additions by this program, which
+  /// other programs ignore.
   struct Message: Codable {
     var id: String
     var content: String
@@ -31,11 +31,11 @@ struct QueueFile: Codable {
     var attempts: Int?
     var lastError: String?
     var attachments: [File]?
-    /// The texts from which `content` was merged, until it is checked.
+    /// The texts from which `content` was merged, until a user has checked it.
     var editions: [WorkspaceDocument.Edition]?
     /// The time before which the message is not in line.
     var later: String?
-    /// The messages that have to succeed before the message is in line.
+    /// The messages that must succeed before the message is in line.
     var needs: [MessageID]?
 
     func encode(to encoder: any Encoder) throws {
@@ -99,8 +99,8 @@ struct QueueFile: Codable {
   }
 }
 
-/// Times of queue files and of requests: ISO 8601. Written in UTC, with milliseconds if there are any; read with
-/// any zone.
+/// Times of queue files and of requests: ISO 8601. Written in UTC, with milliseconds if there are
+/// any; read with any zone.
 package enum ZonedTime {
   static func text(_ milliseconds: Int64) -> String {
     ISOTime.shortText(milliseconds: milliseconds)

@@ -32,7 +32,7 @@ struct ServerAddress: Hashable, Sendable {
   var hostField: String { "\(bracketedHost):\(port)" }
 
   /// Whether others could read data on its way: it is not encrypted, and goes beyond this machine
-  /// or a private network. Only a few names show their destination.
+  /// or a private network. Only a few names reveal their destination.
   var isExposed: Bool {
     guard !isSecure else { return false }
     if let address = InternetAddress(host) {

@@ -8,7 +8,7 @@ import ProxyTunnel
 import Synchronization
 import WireProtocol
 
-/// One WebSocket connection to a server. Opened once, closed once; may be closed at any moment.
+/// One WebSocket connection to a server. Opened once, closed once; it may be closed at any moment.
 final class Transport: Sendable {
   /// Incoming data.
   enum Incoming: Sendable {
@@ -36,7 +36,7 @@ final class Transport: Sendable {
   private static let closeMilliseconds: Int64 = 500
   /// The time limit for writing data that was sent before the closing message.
   private static let goodbyeMilliseconds: Int64 = 2_000
-  /// Empty or tiny fragments can overload a receiver; honest servers do not send them.
+  /// Empty or tiny fragments can overload a receiver; correct servers do not send them.
   private static let fragmentsMax = 1_024
 
   /// Incoming data, grouped by reads.
@@ -120,7 +120,7 @@ final class Transport: Sendable {
     if isClosed { channel.close(promise: nil) }
   }
 
-  /// Runs on the channel's event loop; the future it returns completes with the upgrade.
+  /// Runs on the channel's event loop; the returned future completes with the upgrade.
   private func configure(
     _ channel: any Channel, security: NIOSSLContext?
   ) throws -> EventLoopFuture<Void> {
@@ -232,7 +232,7 @@ final class Transport: Sendable {
         channel.close(promise: nil)
       }
     }
-    // A peer that reads nothing never gets to this point.
+    // A peer that does not read never reaches this point.
     channel.eventLoop.scheduleTask(in: .milliseconds(Transport.goodbyeMilliseconds)) {
       channel.close(promise: nil)
     }
@@ -251,7 +251,7 @@ final class Transport: Sendable {
   /// Returns once the socket is closed.
   func waitUntilClosed() async {
     guard let channel = state.withLock({ $0.channel }) else { return }
-    // How it closed no longer matters.
+    // The reason for closing no longer matters.
     try? await channel.closeFuture.get()
   }
 }

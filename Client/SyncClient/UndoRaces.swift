@@ -8,7 +8,7 @@ struct UndoRaces: Sendable {
   let before: Workspace
   /// The change to undo, if it was looked up.
   let label: UndoLabel?
-  /// The question for each message that it withdraws or whose text it changes.
+  /// The request for each message that it withdraws or whose text it changes.
   private(set) var races: [MessageID: StartRace] = [:]
   /// Whether the command would be performed, as far as this device knows.
   private(set) var isPossible = true
@@ -25,7 +25,7 @@ struct UndoRaces: Sendable {
     }
   }
 
-  /// The races of a command that was not given yet.
+  /// The races of a command that has not been given yet.
   init(of command: Command, in core: ClientCore) {
     let replica = core.replica
     let trial = UndoTrial(
@@ -36,14 +36,14 @@ struct UndoRaces: Sendable {
     isPossible = trial != nil
   }
 
-  /// The same, or a question that shows whether the authority answers; empty if there is nothing to
+  /// The same, or a request that shows whether the authority answers; empty if there is nothing to
   /// do.
   var all: [MessageID: StartRace] {
     guard isPossible, races.isEmpty else { return races }
     return Self.presence(in: before)
   }
 
-  /// A question that shows whether the authority answers.
+  /// A request that shows whether the authority answers.
   static func presence(in workspace: Workspace) -> [MessageID: StartRace] {
     let unknown = MessageID.random()
     return [unknown: StartRace(withdrawing: unknown, in: workspace)]

@@ -14,7 +14,7 @@ struct Waiters: Sendable {
 
   /// Adds an agent that waits.
   ///
-  /// - Returns: false if another one waits under this id; then the agent is notified of that.
+  /// - Returns: false, after reporting it to the agent, if another one waits under this id.
   mutating func add(_ agent: Agent, for request: RequestID) -> Bool {
     guard agents[request] == nil else {
       agent.resume(returning: .failure(.queue(.messageIDTaken(id: request.description))))
@@ -29,7 +29,7 @@ struct Waiters: Sendable {
     agents[request] != nil
   }
 
-  /// Hands over the decision, once.
+  /// Delivers the decision, once.
   mutating func tell(_ request: RequestID, _ decision: Result<AskAnswer, ClientError>) {
     agents.removeValue(forKey: request)?.resume(returning: decision)
   }
@@ -51,7 +51,7 @@ struct Waiters: Sendable {
     return rest.count < waiting.count
   }
 
-  /// Ends all waiting: the client closes.
+  /// Ends all waiting, because the client closes.
   mutating func finish() {
     for agent in agents.values { agent.resume(returning: .failure(.closed)) }
     for entry in people.values.flatMap({ $0 }) {

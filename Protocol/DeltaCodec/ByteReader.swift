@@ -79,7 +79,7 @@ package struct ByteReader: Sendable {
     Int(try number(max: UInt(max), what()))
   }
 
-  /// A count of items that take at least `bytesEach` bytes each of what is left.
+  /// A count of items that each take at least `bytesEach` of the remaining bytes.
   package mutating func count(
     ofAtLeast bytesEach: Int, max: Int, _ what: @autoclosure () -> String
   ) throws(DecodingFault) -> Int {

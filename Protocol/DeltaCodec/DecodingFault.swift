@@ -4,9 +4,9 @@ package struct DecodingFault: Error, Hashable, Sendable {
   package enum Code: String, Hashable, Sendable, CaseIterable {
     /// The bytes end inside a field.
     case truncated
-    /// A number is not in its shortest form, or does not fit 64 bits.
+    /// A number is not in its shortest form, or does not fit in 64 bits.
     case overlongNumber
-    /// A field holds a forbidden value.
+    /// A field has a forbidden value.
     case invalidValue
     /// Text is not UTF-8.
     case invalidText
@@ -36,7 +36,7 @@ extension DecodingFault: CustomStringConvertible {
   package var description: String { "\(code.rawValue) at byte \(offset): \(message)" }
 }
 
-/// The maximum use of one call of a decoder; checked before any memory is reserved.
+/// The maximum resources of one decoding; checked before any memory is reserved.
 package struct DecodingBudget: Hashable, Sendable {
   /// Rows of a delta, or records of a snapshot.
   package var rowsMax: Int
@@ -55,19 +55,19 @@ package struct DecodingBudget: Hashable, Sendable {
     self.replicasMax = replicasMax
   }
 
-  /// For one delta if nothing else is said.
+  /// For one delta, by default.
   package static let standard = DecodingBudget(
     rowsMax: 1_200_000, itemsMax: 1_200_000, replicasMax: 65_536)
-  /// For one delta from this device's own disk: one command may replace a text of the greatest
-  /// length by another, and import a document of many.
+  /// For one delta from this device's own disk. One command may replace a text of the maximum
+  /// length, and import a document of many messages.
   package static let stored = DecodingBudget(
     rowsMax: 64_000_000, itemsMax: 256_000_000, replicasMax: 65_536)
   /// For a whole workspace; a short snapshot gets less, see `limited`.
   package static let snapshot = DecodingBudget(
     rowsMax: 64_000_000, itemsMax: 256_000_000, replicasMax: 1_000_000)
 
-  /// Hidden scalars and dead slots take no bytes in a snapshot, but memory in a workspace. This
-  /// many are accepted in any snapshot, and a further number for each byte.
+  /// Hidden scalars and dead slots take no bytes in a snapshot, but take memory in a workspace. Any
+  /// snapshot may have this many, and more for each of its bytes.
   package static let claimedItemsMax: Int64 = 1 << 25
   package static let claimedItemsPerByte: Int64 = 1_000
 

@@ -3,7 +3,7 @@ package import QueueModel
 /// Encodes operations as bytes, and decodes them; SPECIFICATION.md, section "Delta".
 ///
 /// Operations that continue each other become one row. Decoding returns text as long runs and every
-/// placement as its own operation: the same units with the same ids in the same order. Encoding
+/// placement as its own operation: the same units with the same ids in the same order. Encoding the
 /// decoded operations gives the same bytes.
 package enum DeltaCodec {
   /// - Precondition: every operation has at least one unit, and no id or reference is 0.

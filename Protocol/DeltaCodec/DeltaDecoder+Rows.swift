@@ -278,7 +278,7 @@ extension DeltaDecoder {
     return id
   }
 
-  /// Reads an id counted from `neighbour` if it is of the same replica, else from the focus.
+  /// Reads an id counted from `neighbour` if it has the same replica, else from the focus.
   private mutating func readReference(
     _ focus: DeltaFormat.Focus, _ column: DeltaFormat.Column, beside neighbour: LocalID?
   ) throws(DecodingFault) -> LocalID {
@@ -303,7 +303,7 @@ extension DeltaDecoder {
     return LocalID(replica: replica, seq: seq)
   }
 
-  /// When a slot was made, for a row with a stamp.
+  /// The time at which a slot was made, for a row with a stamp.
   private mutating func time(ofSlotAt stamp: Stamp) throws(DecodingFault) -> Int64 {
     let (time, overflow) = stamp.milliseconds.addingReportingOverflow(context.timeDifference)
     guard !overflow, Operation.timesOfSlots.contains(time) else {

@@ -5,12 +5,12 @@ import QueueModel
 /// Sequence numbers are computed in 64 bits: intermediate results may exceed the maximum, which an
 /// `Int` of 32 bits could not hold.
 enum DeltaFormat {
-  /// Up to this many rows, the fields of each row are written together; above, each field has its
-  /// column.
+  /// Up to this many rows, the fields of each row are written together; with more, each field has
+  /// its column.
   static let rowsInRowFormMax = 24
-  /// 2024-01-01T00:00:00Z in milliseconds since 1970: the time from which stamps of a delta count.
+  /// 2024-01-01T00:00:00Z in milliseconds since 1970, from which the stamps of a delta count.
   static let epochMilliseconds: Int64 = 1_704_067_200_000
-  /// The first stamp's five bytes if the stamp does not fit them.
+  /// The first stamp's five bytes if the stamp does not fit in them.
   static let longStamp: UInt64 = (1 << 40) - 1
   /// The sequence number of the default session, before a row names one.
   static let firstSession: Int64 = 2
@@ -38,23 +38,23 @@ enum DeltaFormat {
     static let placeMessage: UInt8 = 0xC0
   }
 
-  /// Where the left origin is: bits 0 and 1 of a head.
+  /// The place of the left origin: bits 0 and 1 of a head.
   enum LeftTag {
     static let focus: UInt8 = 0
     static let start: UInt8 = 1
     static let explicit: UInt8 = 2
   }
 
-  /// Where the right origin is: bits 2 and 3 of a head.
+  /// The place of the right origin: bits 2 and 3 of a head.
   enum RightTag {
     static let end: UInt8 = 0
     static let besideLeft: UInt8 = 1
-    /// Further ahead than that, in the left origin's replica.
+    /// Further ahead, in the left origin's replica.
     static let ahead: UInt8 = 2
     static let explicit: UInt8 = 3
   }
 
-  /// Which tags a row clears: two bits of a mode byte.
+  /// The tags that a row clears: two bits of a mode byte.
   enum ClearsTag {
     static let none: UInt8 = 0
     /// One: the left origin, or the element if the row has no origins.
@@ -98,7 +98,7 @@ enum DeltaFormat {
     /// Milliseconds since 1970.
     var milliseconds: Int64?
     var counter: UInt16 = 0
-    /// How far the times of slots are from the milliseconds of their stamps.
+    /// The difference between the times of slots and the milliseconds of their stamps.
     var timeDifference: Int64 = 0
 
     /// - Parameter bases: the first sequence number in the table, per replica.

@@ -7,7 +7,7 @@ struct DeltaRow {
   private(set) var body: Operation.Body
   /// The number of ids that the row takes.
   private(set) var length: Int
-  /// The text of an insertion, kept apart from `body` so that it grows in place.
+  /// The text of an insertion, kept outside `body` so that it grows in place.
   private(set) var text = ""
   /// The later items of a run of placements.
   private(set) var furtherTargets: [OperationID] = []

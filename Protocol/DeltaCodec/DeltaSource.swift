@@ -3,7 +3,7 @@ struct DeltaSource: ~Copyable {
   private typealias Column = DeltaFormat.Column
 
   /// One for all columns, or one for each. Every field of every row uses them, and an array would
-  /// check for unique ownership each time. Only this file touches the pointer: the initializer
+  /// check for unique ownership each time. Only this file uses the pointer: the initializer
   /// allocates it, the source frees it, and every index is below `count`.
   private let readers: UnsafeMutablePointer<ByteReader>
   private let count: Int

@@ -1,8 +1,8 @@
 import QueueModel
 import SequenceCRDT
 
-/// The replicas of a delta's rows, in the order in which the rows first name them, each with the
-/// sequence number from which its references are counted.
+/// The replicas of a delta's rows, in the order of their first occurrence in the rows, each with
+/// the sequence number from which its references are counted.
 struct ReplicaTable {
   private(set) var replicas: [ReplicaID] = []
   /// The first authored sequence number, or, for replicas without rows, the first named one.
@@ -27,8 +27,8 @@ struct ReplicaTable {
     return DeltaFormat.LocalID(replica: index, seq: Int64(id.seq))
   }
 
-  /// The start of a delta. A single replica, as in nearly every delta of one keystroke, takes no
-  /// count.
+  /// The start of a delta. For a single replica, as in nearly every delta of one keystroke, no
+  /// count is written.
   func write(to writer: inout ByteWriter, usesColumns: Bool) {
     let form: UInt64 = usesColumns ? 1 : 0
     if replicas.count == 1 {

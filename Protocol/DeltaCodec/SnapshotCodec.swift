@@ -48,7 +48,7 @@ package enum SnapshotCodec {
 
   /// Packs the unpacked sessions of a workspace, as if it were written and opened again.
   ///
-  /// - Complexity: O(state), a copy of the bytes for what is packed already.
+  /// - Complexity: O(state), or a copy of the bytes for sessions that are already packed.
   package static func pack(_ workspace: inout Workspace) {
     guard workspace.hasUnpackedSessions else { return }
     let bytes = encodeParts(workspace).bytes

@@ -38,7 +38,7 @@ enum SnapshotFormat {
   /// Bit 4 of a text run's shape.
   static let visible: UInt8 = 0x10
 
-  /// What a session holds, in one byte.
+  /// The contents of a session, in one byte.
   enum SessionFlag {
     static let threadPosition: UInt8 = 1
     static let enqueued: UInt8 = 2
@@ -49,7 +49,7 @@ enum SnapshotFormat {
     static let plainSlots: UInt8 = 8
   }
 
-  /// How a message differs from a newly added one, in one byte.
+  /// The differences between a message and a newly added one, in one byte.
   enum MessageForm {
     static let tags: UInt8 = 0x03
     static let noTags: UInt8 = 0
@@ -75,7 +75,7 @@ enum SnapshotFormat {
     /// The kinds of the first replica, of the second, and so on.
     private var focuses: [Int64] = []
     private var lastReplicas = [Int](repeating: 0, count: Kind.allCases.count)
-    /// The highest sequence number named of each replica; 0 if none was.
+    /// The highest sequence number of each replica so far; 0 if there was none.
     private(set) var highest: [Int64] = []
     /// Milliseconds since 1970.
     var milliseconds = DeltaFormat.epochMilliseconds

@@ -1,7 +1,7 @@
 import QueueModel
 import SequenceCRDT
 
-/// A session's part without its runs: all that a view needs. Texts are ranges of the stream.
+/// A session's part without its runs, which views do not need. Texts are ranges of the stream.
 struct SnapshotOutline {
   var key: SessionID
   var references: [OperationID] = []

@@ -7,7 +7,7 @@ struct SnapshotPartEncoder {
   private var runs = ByteWriter()
   private var identifiers = ByteWriter()
   private var texts = ByteWriter()
-  /// The part's own table, in the order in which the part names them.
+  /// The part's own table, in the order of first occurrence in the part.
   private var replicas: [ReplicaID] = []
   private var indexes: [ReplicaID: Int] = [:]
   private var context = SnapshotFormat.Context()
@@ -39,11 +39,11 @@ struct SnapshotPartEncoder {
       identifiers: identifiersWithTable.bytes + identifiers.bytes, texts: texts.bytes)
   }
 
-  /// Each device and name is written once, however many replicas announced them.
+  /// Each device and name is written once, for any number of replicas that announced them.
   private mutating func write(_ list: [WorkspaceImage.Replica]) {
     struct Device: Hashable {
       var id: DeviceID
-      // As UTF-8, since canonically equivalent names are different names.
+      // As UTF-8, because canonically equivalent names are different names.
       var name: [UInt8]
     }
     var known: [Device: Int] = [:]
@@ -270,7 +270,7 @@ extension SnapshotPartEncoder {
 
   /// The index in the part's table; adds the replica if it is new.
   private mutating func index(of replica: ReplicaID) -> Int {
-    // It is usually the last one again.
+    // It is usually the last one.
     if replicas.last == replica { return replicas.count - 1 }
     if let index = indexes[replica] { return index }
     indexes[replica] = replicas.count

@@ -1,7 +1,7 @@
 package import QueueModel
 import SequenceCRDT
 
-/// The sessions of an opened snapshot, as its bytes.
+/// The sessions of an opened snapshot, kept as bytes.
 package final class SnapshotSessions: PackedSessions {
   let snapshot: SnapshotDecoder
   /// The last known number of each replica; references may not exceed it.
@@ -34,7 +34,7 @@ package final class SnapshotSessions: PackedSessions {
     return summaries
   }
 
-  /// Checks that the snapshot knows all ids that were read so far.
+  /// Checks that the snapshot knows all ids read so far.
   func checkKnown(_ part: SnapshotPartReader) throws(DecodingFault) {
     for (replica, highest) in zip(part.replicas, part.context.highest)
     where highest > Int64(known[replica] ?? 0) {
@@ -43,7 +43,7 @@ package final class SnapshotSessions: PackedSessions {
     }
   }
 
-  /// Names were checked when they were read; this checks the contents.
+  /// The names were checked when they were read; this checks the contents.
   private func check(
     _ outline: SnapshotOutline, _ texts: ByteReader
   ) throws(DecodingFault) {

@@ -1,7 +1,7 @@
 import QueueModel
 import SequenceCRDT
 
-/// Parts of an image that need not be written because they follow from the usual case.
+/// Parts of an image that are not written because they follow from the usual case.
 extension SessionToWrite {
   /// Whether each slot is the one at which its message was added, at the time of its stamp, after
   /// the previous one.
@@ -94,7 +94,7 @@ extension WorkspaceImage.Register {
 }
 
 extension WorkspaceImage.Addition {
-  /// How the content came about.
+  /// The origin of the content.
   enum Form: UInt8 {
     /// No text was ever inserted.
     case none

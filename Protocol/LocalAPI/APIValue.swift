@@ -4,11 +4,11 @@ package import Basics
 /// fields are only added. The JSON Schema of the type is derived from its decoding
 /// (`SchemaCatalog`) and from `notes`.
 package protocol APIValue: Codable, Equatable, Sendable {
-  /// Notes on fields, beside their types, by their names in JSON.
+  /// Notes on fields, in addition to their types, by their names in JSON.
   static var notes: [String: Note] { get }
-  /// The name of the type in the description; nil: it is written out where it is used.
+  /// The name of the type in the description; nil to write it out in every place of its use.
   static var schemaName: String? { get }
-  /// Whether it is part of a document, whose format has no names beside the ids of sessions.
+  /// Whether it is part of a document, whose format has no names beside session ids.
   static var isOfDocument: Bool { get }
 }
 
@@ -24,7 +24,7 @@ extension APIValue {
   }
 }
 
-/// A note on a field, beside its type.
+/// A note on a field, in addition to its type.
 package struct Note: Sendable {
   /// Members of its JSON Schema that replace those of its type.
   var members: [String: JSONValue]
@@ -62,7 +62,7 @@ package struct Note: Sendable {
     ])
   }
 
-  /// Null is allowed, too: for a field that is always present, or for one of files from elsewhere.
+  /// Also allows null: for a field that is always present, or for one of third-party files.
   package static func nullable(_ type: String, isAlwaysThere: Bool = false) -> Note {
     var note = Note(["type": [.string(type), "null"]])
     note.isAlwaysThere = isAlwaysThere

@@ -1,6 +1,6 @@
 package import QueueModel
 
-/// What this device runs, and has run since the daemon started.
+/// The work of this device, now and since the daemon started.
 package struct ExecutionAnswer: APIValue {
   package struct Running: APIValue {
     package var session: SessionID
@@ -12,7 +12,7 @@ package struct ExecutionAnswer: APIValue {
     }
   }
 
-  /// A session in which messages wait, and why none of them starts.
+  /// A session with waiting messages, and why none of them starts.
   package struct Waiting: APIValue {
     package var session: SessionID
     /// The name of the reason.
@@ -30,10 +30,9 @@ package struct ExecutionAnswer: APIValue {
   package var agent: String
   package var counts: ExecutionCounts
   package var running: [Running]
-  /// Only those of sessions that run here, and not those whose queue itself shows why it is
-  /// stopped.
+  /// Only sessions that run here, without those whose queue itself shows why it is stopped.
   package var waiting: [Waiting]
-  /// Sessions that another device assigned to this one, and that no user here has allowed.
+  /// Sessions that another device assigned to this one, without permission from a user here.
   package var unconsented: [SessionID]
 
   package init(
@@ -58,7 +57,7 @@ package struct AgentRequest: APIValue {
   package init(agent: String) { self.agent = agent }
 }
 
-/// What runs a session's messages on this device.
+/// The agent that runs a session's messages on this device.
 package struct AgentAnswer: APIValue {
   package var session: SessionID
   package var agent: String
@@ -76,7 +75,7 @@ package struct AgentAnswer: APIValue {
 package struct FeedRequest: APIValue {
   package enum Event: String, CaseIterable, Sendable {
     case turnEnded = "turn_end"
-    /// The turn ended by an error.
+    /// The turn ended with an error.
     case turnFailed = "turn_failed"
     case promptTyped = "prompt"
     case sessionEnded = "session_end"
@@ -86,14 +85,14 @@ package struct FeedRequest: APIValue {
   package var type: String
   /// How long to wait for a prompt.
   package var waitSeconds: Double?
-  /// What the agent said at the end of its turn.
+  /// The agent's words at the end of its turn.
   package var summary: String?
   /// The reason of a turn's end.
   package var error: String?
-  /// Whether that is a limit, and when that ends, if the agent said so.
+  /// Whether that is a limit, and when the limit ends, if the agent reported it.
   package var isLimit: Bool?
   package var limitUntil: Timestamp?
-  /// Whether a hook started the turn that ends, as the agent reports it.
+  /// Whether a hook started the turn that is ending, according to the agent.
   package var stopHookActive: Bool?
   /// How many times in a row the agent obeys its hooks before it ignores them.
   package var blocksMax: Int?
@@ -124,8 +123,8 @@ package struct ConversationRequest: APIValue {
   package var type: String?
   /// The session that a user named for it.
   package var session: String?
-  /// Whether the same terminal continues: this conversation ends for another one, or replaces
-  /// another one.
+  /// Whether the same terminal continues: this conversation ends in favour of another one, or
+  /// replaces another one.
   package var isContinued: Bool?
   /// Where the agent works.
   package var folder: String?
@@ -143,7 +142,7 @@ package struct ConversationAnswer: APIValue {
   package init(session: String) { self.session = session }
 }
 
-/// What an agent or its hook reports.
+/// A report of an agent or its hook.
 package struct SignalRequest: APIValue {
   /// The names of the agents' own events (S0-35 … S0-40), `turn_start` for their beginning, and
   /// `idle` if an agent waits for its user, however its turn ended.
@@ -167,9 +166,9 @@ package struct SignalRequest: APIValue {
   package var name: String?
   /// The failure, for `error`.
   package var message: String?
-  /// The subagent that it is about; absent for the agent itself.
+  /// The subagent that it concerns; absent for the agent itself.
   package var agent: String?
-  /// For `turn_start`: whether the agent continues without a prompt of its user.
+  /// For `turn_start`: whether the agent continues without a prompt from its user.
   package var byItself: Bool?
 
   package init(type: String, id: String? = nil, name: String? = nil, message: String? = nil) {
@@ -180,12 +179,12 @@ package struct SignalRequest: APIValue {
   }
 }
 
-/// What a session's agent does.
+/// The activity of a session's agent.
 package struct ActivityAnswer: APIValue {
   package var session: SessionID
   package var busy: Bool
   package var isProcessing: Bool
-  /// The ids of the tools that run, sorted.
+  /// The ids of the running tools, sorted.
   package var runningTools: [String]
   package var isPendingApproval: Bool
   /// The failure that no user has handled yet; absent if there is none.

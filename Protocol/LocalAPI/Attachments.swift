@@ -54,7 +54,7 @@ package struct AttachedAnswer: APIValue {
   package var attachment: Attachment
   /// Whether the message did not have the file yet.
   package var isNew: Bool
-  /// The message that has it now.
+  /// The message that now has it.
   package var message: ReceiptAnswer.Message?
 
   package init(attachment: Attachment, isNew: Bool, message: ReceiptAnswer.Message?) {

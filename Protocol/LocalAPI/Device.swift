@@ -44,21 +44,21 @@ package struct StatusAnswer: APIValue {
     package var threadsReady: Int
     /// Requests that wait for an answer.
     package var awaited: Int
-    /// Sessions whose messages wait, and that no device runs; absent if there are none.
+    /// Sessions with waiting messages that no device runs; absent if there are none.
     package var unhosted: [SessionID]?
-    /// Sessions whose messages wait, assigned to this device, which has no agent; absent if
-    /// there are none.
+    /// Sessions with waiting messages, assigned to this device, which has no agent; absent if there
+    /// are none.
     package var agentless: [SessionID]?
   }
 
   package var daemon: DaemonAnswer
   package var sync: SyncAnswer
-  /// When the oldest change was made that the server is not known to have.
+  /// When the oldest change was made that the server may lack.
   package var oldestUnsentAt: Timestamp?
   /// When the certificate of the connected server expires; nil without TLS.
   package var certificateEndsAt: Timestamp?
   package var queues: Counts
-  /// Sessions that another device assigned to this one, and that no user here has allowed.
+  /// Sessions that another device assigned to this one, without permission from a user here.
   package var unconsented: [SessionID]
   /// The fault in the settings file on disk: it is not in effect, and the next start of the daemon
   /// would fail. Absent if there is none.
@@ -95,7 +95,7 @@ package struct StatusAnswer: APIValue {
   }
 }
 
-/// The server that a device was paired with, and what it may do there.
+/// The server with which a device was paired, and the device's rights there.
 package struct PairingAnswer: APIValue {
   package static let schemaName: String? = "Pairing"
 
@@ -106,10 +106,10 @@ package struct PairingAnswer: APIValue {
   /// As `sync.role` of the status.
   package var role: String?
   package var accessEndsAt: Timestamp?
-  /// How many earlier changes the server gets now from a device that was paired before; absent if
-  /// there are none.
+  /// How many earlier changes the server now receives from a device that was paired before; absent
+  /// if there are none.
   package var unsent: Int?
-  /// Whether sync was off, and is on again; absent if it was on.
+  /// Whether sync was off, and is now on again; absent if it was on.
   package var turnedOn: Bool?
 
   package init(_ result: PairingResult, access: SyncStatus? = nil) {
@@ -211,13 +211,13 @@ package struct WaitRequest: APIValue {
   package init(timeoutSeconds: Double) { self.timeoutSeconds = timeoutSeconds }
 }
 
-/// The result of a frame of the greatest size that was sent to the server, to be sent back.
+/// The result of sending a frame of the maximum size to the server, which returns it.
 package struct ProbeAnswer: APIValue {
   package enum Outcome: String, Codable, CaseIterable, Hashable, Sendable {
     case returned
     /// The connection ended meanwhile.
     case connectionEnded
-    /// It has not come back yet.
+    /// It has not been returned yet.
     case late
   }
 

@@ -72,7 +72,7 @@ extension WorkspaceDump.Thread: APIValue {
   package static var notes: [String: Note] { ["queuedAt": .milliseconds] }
 }
 
-/// A queue as a file, as far as it is described; `SyncClient` reads and writes it.
+/// A queue as a file, as far as it is described here; `SyncClient` reads and writes it.
 package struct QueueFileDocument: APIValue {
   package static let schemaName: String? = "QueueFile"
   package static let notes = ["version": Note.constant(1)]
@@ -105,7 +105,7 @@ package struct QueueFileDocument: APIValue {
     var editions: [WorkspaceDocument.Edition]?
     /// The time before which the message is not in line.
     var later: String?
-    /// The messages that have to succeed before the message is in line.
+    /// The messages that must succeed before the message is in line.
     var needs: [String]?
   }
 

@@ -2,7 +2,7 @@ import Basics
 package import QueueModel
 
 package struct DraftRequest: APIValue {
-  /// The text typed so far; an empty one removes the draft.
+  /// The text typed so far; an empty text removes the draft.
   package var text: String
 
   package init(text: String) { self.text = text }

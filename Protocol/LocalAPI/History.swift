@@ -3,8 +3,8 @@ package import QueueModel
 
 /// The change to undo.
 package struct UndoRequest: APIValue {
-  /// The number in the answer that made the change: only that change, whether it is the latest or
-  /// not. Without it, the latest change by this device.
+  /// The number in the answer that made the change: only that change, whether or not it is the
+  /// latest. Without it, the latest change by this device.
   package var change: Int64?
   /// Leaves the change as it is, and forgets how to undo it.
   package var skip: Bool?
@@ -33,7 +33,7 @@ package struct UndoObstacleAnswer: APIValue {
   ]
 
   package var reason: String
-  /// The same in words.
+  /// The reason in words.
   package var note: String
   package var command: String?
 
@@ -44,7 +44,7 @@ package struct UndoObstacleAnswer: APIValue {
   }
 }
 
-/// What an undo and a redo would do, in words.
+/// The effects of an undo and a redo, in words.
 package struct UndoAnswer: APIValue {
   /// The next undo or the next redo.
   package struct Next: APIValue {
@@ -119,7 +119,7 @@ package struct HistoryAnswer: APIValue {
   package var output: OutputAnswer?
   /// The device that has the output of its attempts, if it is another one.
   package var outputDevice: String?
-  /// The message now, if one was requested: known even if the log does not reach back so far.
+  /// The message now, if one was requested; known even if the log begins later.
   package var message: MessageAnswer?
   package var entries: [Entry]
   /// The value of `before` for older entries; absent at the end of the log.
@@ -148,10 +148,10 @@ package struct ImportedAnswer: APIValue {
   /// there are none.
   package var started: Int?
   package var held: [SessionID]?
-  /// The names of its files that are not on this device, as a document has none of them. Absent if
-  /// there are none.
+  /// The names of its files that are missing on this device, because a document contains none.
+  /// Absent if there are none.
   package var missingFiles: [String]?
-  /// Whether it was only checked.
+  /// Whether the document was only checked.
   package var dryRun: Bool
 
   package init(_ counts: ImportCounts, isTrial: Bool) {

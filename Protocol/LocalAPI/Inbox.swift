@@ -1,7 +1,7 @@
 import Basics
 package import QueueModel
 
-/// What needs its user: one list, in this order on every surface.
+/// Everything that needs its user: one list, in the same order in every program.
 package struct InboxListAnswer: APIValue {
   /// A session with the first reason that applies.
   package struct Line: APIValue {
@@ -9,7 +9,7 @@ package struct InboxListAnswer: APIValue {
       case asks, failed, unknown, merged
       /// A message that waits for one that was cancelled, skipped or did not succeed.
       case inVain
-      /// A visible thread whose agent is done, or whose user has something else to do.
+      /// A visible thread whose agent is done, or that needs its user for another reason.
       case done, ready
 
       /// The reason as users read it.
@@ -36,11 +36,11 @@ package struct InboxListAnswer: APIValue {
     package var since: String
     /// The reason in words: the request, the error, the obstacle, the result.
     package var note: String
-    /// The shell command that decides it; absent if only the agent's own prompt does.
+    /// The shell command that decides it; absent if only the agent's own prompt can.
     package var command: String?
     /// The only open request.
     package var request: QueueModel.RequestID?
-    /// The message that failed, is unknown or was merged.
+    /// The message that failed, has an unknown outcome or was merged.
     package var message: MessageID?
     /// Its place in the thread queue; absent if it is not in it.
     package var position: Int?
@@ -59,13 +59,13 @@ package struct InboxListAnswer: APIValue {
     }
   }
 
-  /// First what asks, failed, is unknown or merged, the oldest first; then the visible threads in the
-  /// order of the thread queue.
+  /// First everything that asks, failed, is unknown or merged, the oldest first; then the visible
+  /// threads in the order of the thread queue.
   package var lines: [Line]
   /// Whether the thread queue is on; if it is off, no threads are listed.
   package var threadQueue: Bool
-  /// What did not take effect as this device's user wanted, until it is dismissed: edits and cancels that
-  /// came too late, answers that do not count; absent if there are none.
+  /// Actions of this device's user that did not take effect, until dismissed: edits and cancels
+  /// that came too late, answers that do not count; absent if there are none.
   package var notices: [NotificationAnswer]?
 
   package init(lines: [Line], threadQueue: Bool, notices: [NotificationAnswer] = []) {

@@ -8,17 +8,17 @@ package struct SendRequest: APIValue {
   ]
 
   package var text: String
-  /// Your own id, so that the request can be repeated.
+  /// Your own id, which makes the request repeatable.
   package var id: String?
   package var priority: String?
   package var project: String?
   /// Its attached files.
   package var attachments: [AttachmentRequest]?
-  /// Whether an agent sends it: every device shows that.
+  /// Whether an agent sends it, which every device shows.
   package var byAgent: Bool?
   /// The time before which it is not in line. It has a place in the queue from the start.
   package var later: String?
-  /// The messages, of any session, that have to succeed before it is in line.
+  /// The messages, of any session, that must succeed before it is in line.
   package var needs: [String]?
 
   package init(
@@ -77,14 +77,14 @@ package struct EditRequest: APIValue {
   }
 }
 
-/// The text of a merged message that counts.
+/// The text of a merged message to use.
 package struct ResolveRequest: APIValue {
   package static let notes: [String: Note] = [
     "take": .text("The number of one of its `editions`, from 1, or `merged`."), "base": .base,
   ]
 
   package var take: String
-  /// The `base` of the message whose `editions` were shown; later editions keep waiting.
+  /// The `base` of the message whose `editions` were shown; later editions continue to wait.
   package var base: String?
 
   package init(take: String, base: String? = nil) {
@@ -137,7 +137,7 @@ package struct LaterRequest: APIValue {
   package init(later: String) { self.later = later }
 }
 
-/// The messages, of any session, that have to succeed before a message is in line.
+/// The messages, of any session, that must succeed before a message is in line.
 package struct NeedsRequest: APIValue {
   package static let notes = ["needs": Note.list(of: .messageName, upTo: Limits.needsMax)]
 
@@ -166,7 +166,7 @@ package struct EditionAnswer: APIValue {
   /// The name of the device that saved it; null if it is not known yet.
   package var device: String?
   package var savedAt: String
-  /// The attempt whose agent got this text; left out if somebody saved it.
+  /// The attempt whose agent got this text; absent if a user saved it.
   package var attempt: Int?
 
   package init(_ version: MessageVersion) {
@@ -187,7 +187,7 @@ package struct EditionAnswer: APIValue {
   }
 }
 
-/// One message; with `session` unless the surrounding answer names it.
+/// One message; with `session`, unless the surrounding answer names it.
 package struct MessageAnswer: APIValue {
   package static let notes: [String: Note] = [
     "priority": .priority, "createdAt": .time, "notBefore": .time, "heldUntil": .time,
@@ -208,24 +208,24 @@ package struct MessageAnswer: APIValue {
   package var project: String?
   package var attempts: Int?
   package var lastError: String?
-  /// The earliest time of its start, if it has to wait for a time.
+  /// The earliest time of its start, if it must wait for a time.
   package var notBefore: String?
-  /// The time until which it is held back; the time may have passed.
+  /// The time until which it is held back, which may have passed.
   package var heldUntil: String?
   /// The time before which it is not in line, because a user postponed it; the time may have
   /// passed.
   package var later: String?
-  /// The messages that have to succeed before it is in line, whether or not they have. Left out if
-  /// there are none.
+  /// The messages that must succeed before it is in line, whether or not they have. Absent if there
+  /// are none.
   package var needs: [MessageID]?
-  /// What it waits for, for a user: the first of `needs` that needs a decision, or else the first that has
-  /// not succeeded. Left out if it waits for none, and in events.
+  /// The message that it waits for, to show to a user: the first of `needs` that needs a decision,
+  /// or else the first that has not succeeded. Absent if it waits for none, and in events.
   package var waitsFor: String?
   package var attachments: [Attachment]?
   /// Whether an agent queued it; absent if a user did.
   package var byAgent: Bool?
-  /// Whether `content` was merged from independently saved texts: the message waits until a user
-  /// takes one, or edits it. Absent if not.
+  /// Whether `content` was merged from independently saved texts, so that the message waits until a
+  /// user chooses one, or edits it. Absent if not.
   package var merged: Bool?
   /// These texts, the earliest first.
   package var editions: [EditionAnswer]?
@@ -275,7 +275,7 @@ package struct MessageAnswer: APIValue {
     try container.encode(status, forKey: .status)
     try container.encode(position, forKey: .position)
     try container.encode(createdAt, forKey: .createdAt)
-    // Always present, so that a script can rely on the field.
+    // Always present, so that scripts can rely on the field.
     try container.encode(device, forKey: .device)
     try container.encodeIfPresent(project, forKey: .project)
     try container.encodeIfPresent(attempts, forKey: .attempts)
@@ -296,17 +296,17 @@ package struct MessageAnswer: APIValue {
   }
 }
 
-/// How a message was withdrawn that an agent has.
+/// How a message that an agent has was withdrawn.
 package enum WithdrawalAnswer: String, Codable, CaseIterable, Sendable {
-  /// It was cancelled as it started: its agent continues.
+  /// It was cancelled as it started; its agent continues.
   case cancelled
   /// Its agent was stopped, and stops within seconds; in events, or when its device is back.
   case stopping
-  /// Its agent was stopped; its device is away, and stops it when it is back.
+  /// Its agent was stopped, but its device is away, and stops it when it is back.
   case hostAway
 }
 
-/// How far a message of this device was sent that the server is not known to have.
+/// How far a message of this device was sent, if the server may lack it.
 package enum Delivery: String, Codable, CaseIterable, Sendable {
   /// It is only on this device, and waits for a connection.
   case here
@@ -351,8 +351,8 @@ package struct QueueAnswer: APIValue {
   package var messages: [MessageAnswer]
   /// Why it is stopped until a user decides; absent if it is not (S0-65).
   package var currentError: String?
-  /// Why none of its messages starts, for reasons that are not visible otherwise: no host, no
-  /// agent, a host that is away.
+  /// Why none of its messages starts, if nothing else shows it: no host, no agent, a host that is
+  /// away.
   package var note: String?
   /// The beginning of the next page; absent on the last page.
   package var next: String?
@@ -385,7 +385,7 @@ package struct OutputAnswer: APIValue {
   package var truncated: Bool
   /// Whether the agent may still write.
   package var running: Bool
-  /// The value of `from` for what follows the text.
+  /// The value of `from` for the bytes after this text.
   package var next: Int
   /// The message.
   package var message: MessageID

@@ -1,8 +1,8 @@
 /// Writes the name of a session beside its id: in each object with a text `session`, `sessionName`
 /// follows it.
 ///
-/// It works on the JSON with sorted keys that answers are written in, so that no answer can lack a
-/// name, and no type needs a field for it.
+/// It works on the finished JSON of answers, with sorted keys. So no answer can lack a name, and no
+/// type needs a field for it.
 package enum NamedSessions {
   private static let quote = UInt8(ascii: "\"")
   private static let field = Array(#""session":"#.utf8)
@@ -11,7 +11,7 @@ package enum NamedSessions {
   /// - Parameters:
   ///   - json: without white space outside of texts.
   ///   - name: the name of a session as a JSON text with its quotes, by the JSON text of its id.
-  /// - Complexity: O(bytes), and a call of `name` for each session that is named.
+  /// - Complexity: O(bytes), and a call of `name` for each session in the JSON.
   package static func added(to json: [UInt8], name: ([UInt8]) -> [UInt8]?) -> [UInt8] {
     var output: [UInt8] = []
     output.reserveCapacity(json.count + 256)
@@ -31,7 +31,7 @@ package enum NamedSessions {
       let id = Array(json[index..<idEnd])
       output += id
       index = idEnd
-      // Some answers contain it already.
+      // Some answers already contain it.
       guard !json[index...].starts(with: named), let name = name(id) else { continue }
       output += named
       output += name

@@ -2,14 +2,14 @@ import Basics
 package import QueueModel
 
 package struct DismissRequest: APIValue {
-  /// The ids; by default all that ask nothing.
+  /// The ids; by default all that ask for nothing.
   package var ids: [String]?
 
   package init(ids: [String]?) { self.ids = ids }
 }
 
 package struct VisibilityRequest: APIValue {
-  /// How long it counts by default.
+  /// How long a report counts by default.
   package static let secondsDefault = 60
   package static let notes = [
     "forSeconds": Note.text(
@@ -65,7 +65,7 @@ package struct NotificationAnswer: APIValue {
   package var id: String
   package var category: String
   package var session: SessionID
-  /// The approval or question that can be answered; absent if nothing is asked.
+  /// The approval or question that can be answered; absent if there is none.
   package var request: QueueModel.RequestID?
   /// The merged message whose text a user must choose; absent for everything else.
   package var message: MessageID?
@@ -114,8 +114,8 @@ package struct PushTargetAnswer: APIValue {
   package var reason: String
   /// When its provider last accepted a push; absent if it never did.
   package var deliveredAt: String?
-  /// Whether it belongs to the user instead of this device: it is notified whenever no device is
-  /// being looked at.
+  /// Whether it belongs to the user instead of this device: it is notified while no user looks at
+  /// any device.
   package var person: Bool
 
   package init(

@@ -1,5 +1,5 @@
-/// What an agent's turn may request from the daemon that started it; everything else is reserved
-/// for the user.
+/// The requests that an agent's turn may send to the daemon that started it; everything else is
+/// reserved for the user.
 extension Route {
   package enum AgentAccess: Hashable, Sendable {
     /// Never.
@@ -16,7 +16,7 @@ extension Route {
     case agentsMessage
     /// The handler checks the named elements, by the same rules.
     case body
-    /// If `agentMessages` is `any`: the answer is about all sessions.
+    /// If `agentMessages` is `any`, because the answer concerns all sessions.
     case everywhere
   }
 

@@ -1,14 +1,14 @@
-/// What a paired browser may request over the page's listener; everything else needs access to the
-/// machine.
+/// The requests that a paired browser may send to the page's listener; everything else needs access
+/// to the machine.
 extension Route {
   package enum BrowserAccess: Hashable, Sendable {
     /// Never.
     case refused
     /// As the user.
     case allowed
-    /// Without a key, too: the browser has none yet, or does not show it yet.
+    /// Without a key, too: the browser has none yet, or has not sent it yet.
     case keyless
-    /// As the user, with files that the request contains: it must not name a file of the machine.
+    /// As the user, with files in the request itself; it must not name a file of the machine.
     case ownFiles
     /// With one of the agents that the machine's user lets browsers choose.
     case agent
@@ -35,8 +35,8 @@ extension Route {
   ]
 
   /// Routes that change queues, threads, drafts and notifications; the device that runs a session;
-  /// the connection to the server; and access, which ends with the browser or is listed when that
-  /// is revoked.
+  /// the connection to the server; and access, which ends with the browser or is listed when the
+  /// browser is revoked.
   private static let changed: Set<String> = [
     "addSession", "renameSession", "deleteSession", "clearQueue", "pause", "resume",
     "edit", "resolve", "setPriority", "restore", "retry", "start", "setLater", "setNeeds", "skip",

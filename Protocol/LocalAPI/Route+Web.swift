@@ -49,6 +49,6 @@ extension Route {
       refusals: webRefusals.union([404])),
   ]
 
-  /// Over the page's listener every route may refuse with these.
+  /// On the page's listener, every route may refuse with these.
   private static let webRefusals: Set<Int> = [401, 403, 421]
 }

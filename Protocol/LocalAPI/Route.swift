@@ -9,9 +9,9 @@ package struct Route: Sendable {
     package var isHeader = false
   }
 
-  /// A message of the largest size fits even if every byte of it is escaped.
+  /// A message of the maximum size fits even if every byte of it is escaped.
   package static let bodyBytesMax = 8 << 20
-  /// A file of the largest size fits as base64.
+  /// A file of the maximum size fits as base64.
   package static let attachmentBodyBytesMax = 15 << 20
   /// The sender has no key yet.
   package static let ticketBytesMax = 4 << 10
@@ -23,7 +23,7 @@ package struct Route: Sendable {
     case fields(any APIValue.Type, isRequired: Bool, bytesMax: Int = Route.bodyBytesMax)
     /// JSON that the library reads, of this size at most.
     case document(any APIValue.Type, bytesMax: Int)
-    /// Something else, by media type.
+    /// Other content, by media type.
     case bytes(mediaType: String, bytesMax: Int)
   }
 
@@ -45,7 +45,7 @@ package struct Route: Sendable {
   package var body: Body?
   package var status = 200
   package var answer: Answer
-  /// Refusals besides those that every route may give.
+  /// Refusals in addition to those that every route may give.
   package var refusals: Set<Int> = []
 
   /// `PARAMETER` for each parameter of the path.
@@ -57,7 +57,7 @@ package struct Route: Sendable {
 
   package var queryNames: [String] { parameters.filter { !$0.isHeader }.map(\.name) }
 
-  /// The statuses of all refusals. Every route may fail by a fault of the daemon or by missing
+  /// The statuses of all refusals. Every route may fail because of a fault of the daemon or missing
   /// access; routes with parameters refuse wrong ones, and a body adds its own.
   package var refusalStatuses: Set<Int> {
     var statuses = refusals.union([400, 401, 403, 500, 503])

@@ -2,7 +2,7 @@ package import Basics
 import QueueModel
 
 /// JSON Schemas, as OpenAPI 3.1 uses them, of the types that a decoder reads. The catalog runs a
-/// type's `init(from:)` with made-up values, and records the keys that it requests.
+/// type's `init(from:)` with placeholder values, and records the requested keys.
 package final class SchemaCatalog {
   /// The schemas that have a name.
   package private(set) var components: [String: JSONValue] = [:]
@@ -15,8 +15,7 @@ package final class SchemaCatalog {
   /// The names that an object of the type may have, sorted.
   package static func fieldNames<Value: Decodable>(of type: Value.Type) -> [String] {
     let recorder = FieldRecorder(catalog: SchemaCatalog(), notes: [:])
-    // The type reads everything that it requests; it does not matter that the made-up values do not
-    // fit.
+    // The type reads everything that it requests; the placeholder values need not be valid.
     _ = try? Value(from: recorder)
     return recorder.properties.keys.sorted()
   }
@@ -71,17 +70,17 @@ package final class SchemaCatalog {
   }
 }
 
-/// A type whose schema does not follow from how it is decoded.
+/// A type whose schema cannot be derived from its decoding.
 protocol SchemaGiven: SchemaExample {
   static var schema: JSONValue { get }
 }
 
-/// A type that refuses made-up values, and has an example that it accepts.
+/// A type that refuses placeholder values, and has an example that it accepts.
 protocol SchemaExample: Decodable {
   static var example: Self? { get }
 }
 
-/// A type whose fields follow from one of its values: another type that shows them all.
+/// A type whose fields follow from one of its values, of another type that shows them all.
 protocol SchemaShown {
   static var shown: any APIValue.Type { get }
 }
@@ -111,7 +110,7 @@ private final class FieldRecorder: Decoder {
     self.notes = notes
   }
 
-  /// Adds what `NamedSessions` adds to answers.
+  /// Adds the field that `NamedSessions` adds to answers.
   func nameSession() {
     guard properties["session"] != nil, properties["sessionName"] == nil else { return }
     properties["sessionName"] = ["type": "string", "description": "The name of `session`."]
@@ -170,7 +169,7 @@ private struct FieldContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
     optional(type, key)
   }
 
-  // The protocol's own versions of these would ask whether the field is present.
+  // The protocol's default versions of these would ask whether the field is present.
   func decodeIfPresent(_ type: Bool.Type, forKey key: Key) -> Bool? { optional(type, key) }
   func decodeIfPresent(_ type: String.Type, forKey key: Key) -> String? { optional(type, key) }
   func decodeIfPresent(_ type: Double.Type, forKey key: Key) -> Double? { optional(type, key) }

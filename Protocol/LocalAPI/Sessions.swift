@@ -42,16 +42,16 @@ package struct SessionAnswer: APIValue {
   package var locked: Bool
   /// The device on which its agent runs; absent if none was named.
   package var host: DeviceID?
-  /// That device's name, if one session or the overview is requested, like all that follows.
+  /// That device's name, if one session or the overview is requested; so are all later fields.
   package var hostName: String?
-  /// What its host does with an agent at work while its server does not answer.
+  /// The action of its host with an agent at work while its server does not answer.
   package var onLostServer: LostServerPolicy
   /// Whether its messages start if their text was merged from independent saves.
   package var onMerge: MergePolicy
   /// The agent of its messages, if this device is the host: `none` if there is none.
   package var agent: String?
   /// How many of the waiting messages were merged from independent saves, and need a check; absent
-  /// if none was.
+  /// if there are none.
   package var merged: Int?
   /// The state of the session.
   package var standing: Standing?
@@ -60,21 +60,21 @@ package struct SessionAnswer: APIValue {
 
   /// The state of a session: the first that applies.
   package enum Standing: String, Codable, CaseIterable, Sendable {
-    /// Its agent asks its user.
+    /// Its agent asks its user a question.
     case asks
     /// It is stopped until a user decides.
     case stopped
     case working
     case paused
-    /// Messages wait, and no device runs them.
+    /// Messages wait, but no device runs them.
     case unhosted
-    /// Messages wait, and this device, their host, has no permission to run the session.
+    /// Messages wait, but this device, their host, has no permission to run the session.
     case unconsented
-    /// Messages wait, and their host has no agent.
+    /// Messages wait, but their host has no agent.
     case agentless
     /// Its next message was merged from independent saves, and needs a check.
     case merged
-    /// Messages wait, and their host is not connected.
+    /// Messages wait, but their host is not connected.
     case hostAway
     case waiting
     case idle
@@ -107,8 +107,8 @@ package struct SessionsAnswer: APIValue {
   package var sessions: [SessionAnswer]
   /// The beginning of the next page; absent on the last page.
   package var next: String?
-  /// Those of the page whose agents worked in terminals of this device that were closed; absent if
-  /// there are none.
+  /// The sessions of the page whose agents worked in terminals of this device that were closed;
+  /// absent if there are none.
   package var closed: [SessionID]?
 
   package init(sessions: [SessionAnswer], next: String? = nil, closed: [SessionID]? = nil) {
@@ -136,7 +136,7 @@ package struct HostRequest: APIValue {
   package init(device: String?) { self.device = device }
 }
 
-/// The device on which a session's agent runs now.
+/// The device on which a session's agent now runs.
 package struct HostAnswer: APIValue {
   package var session: SessionID
   package var host: DeviceID?
@@ -145,11 +145,11 @@ package struct HostAnswer: APIValue {
   package var previous: DeviceID?
   /// A warning about the consequences of taking it over.
   package var warning: String?
-  /// Whether it runs there only if that device allows it: a user has to confirm it there, unless
+  /// Whether it runs there only with that device's permission: a user must confirm it there, unless
   /// its setting `hosts` is `any`.
   package var asksThere: Bool?
-  /// After a take-over: whether the message of the interrupted turn counts as cancelled, because a user
-  /// stopped or cancelled it before.
+  /// After a takeover: whether the message of the interrupted turn counts as cancelled, because a
+  /// user had stopped or cancelled it.
   package var cancelled: Bool?
 
   package init(session: SessionID, host: DeviceID?, name: String?) {
@@ -159,7 +159,7 @@ package struct HostAnswer: APIValue {
   }
 }
 
-/// What its host does with an agent at work while its server does not answer.
+/// The action of its host with an agent at work while its server does not answer.
 package struct LostServerRequest: APIValue {
   package var onLostServer: LostServerPolicy
 
@@ -173,19 +173,19 @@ package struct MergeRequest: APIValue {
   package init(onMerge: MergePolicy) { self.onMerge = onMerge }
 }
 
-/// Which turn to stop.
+/// The turn to stop.
 package struct StopRequest: APIValue {
-  /// The message that the user means: if another one runs by then, nothing is stopped. Without it,
-  /// whichever runs.
+  /// The message that the user means; if another one runs by then, nothing is stopped. Without it,
+  /// any running message.
   package var message: MessageID?
 
   package init(message: MessageID?) { self.message = message }
 }
 
-/// Which turn to take over, and for which device.
+/// The turn to take over, and the device that takes over.
 package struct TakeOverRequest: APIValue {
   package var device: String?
-  /// The message that the user means: if another one runs by then, nothing is taken over.
+  /// The message that the user means; if another one runs by then, nothing is taken over.
   package var message: MessageID?
 
   package init(device: String?, message: MessageID? = nil) {
@@ -218,7 +218,7 @@ package struct StopAnswer: APIValue {
   }
 }
 
-/// The answer to a command that has no other.
+/// The answer to a command without an answer type of its own.
 package struct ReceiptAnswer: APIValue {
   package enum Result: String, Codable, CaseIterable, Sendable {
     case done, unchanged, queued, moved, affected, undone, redone, skipped, imported
@@ -246,7 +246,7 @@ package struct ReceiptAnswer: APIValue {
     package var session: SessionID
     /// The beginning of its text, as one line.
     package var text: String
-    /// Whether it needs a check of independently saved texts, even after this; absent if not.
+    /// Whether it still needs a check of independently saved texts; absent if not.
     package var merged: Bool?
 
     package init(_ view: MessageView) {
@@ -264,7 +264,7 @@ package struct ReceiptAnswer: APIValue {
   package var position: Int?
   /// How many items were affected, or wait in the queue now.
   package var count: Int?
-  /// What was undone, redone or not changed, in words; for a start that changed nothing, what the
+  /// The undone, redone or unchanged change, in words; for a start that changed nothing, what the
   /// message waits for.
   package var what: String?
   /// For an undo or a redo: sessions that it paused, so that nothing starts.
@@ -281,9 +281,9 @@ package struct ReceiptAnswer: APIValue {
   /// For an edit, an undo or a redo: the authority did not confirm that it was in time; absent if
   /// it did. For a deleted session: an agent of another device works until this one is connected.
   package var unconfirmed: Bool?
-  /// For moved messages: why they are not where the request names.
+  /// For moved messages: why they are not in the requested place.
   package var note: String?
-  /// For an edit without a base: the text that it replaced, if another device had saved it.
+  /// For an edit without a base: the text that it replaced, if another device had saved that.
   package var replaced: EditionAnswer?
 
   package init(_ notice: CommandOutcome.Notice, change: Int64? = nil) {

@@ -1,7 +1,7 @@
 package import Basics
 
-/// Reads requests from JSON. It refuses unknown fields, nulls, duplicate keys and anything after
-/// the value, each with its place.
+/// Reads requests from JSON. Refuses unknown fields, nulls, duplicate keys and anything after the
+/// value, and reports the place.
 package enum StrictDecoder {
   /// Why a text does not decode as a type.
   package enum Fault: Error, Equatable {
@@ -9,7 +9,7 @@ package enum StrictDecoder {
     case malformed(JSONFault)
     /// It has a field that the type does not have.
     case unknownField(String, known: [String])
-    /// The value, or a field, is of another kind.
+    /// The value, or a field, has the wrong kind.
     case unfit(String)
   }
 

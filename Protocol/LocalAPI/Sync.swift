@@ -8,7 +8,7 @@ package struct SyncAnswer: APIValue {
     package var name: String
     package var connected: Bool
     package var seenEverything: Bool
-    /// Since when it is not connected; absent if it is, or if that is not known.
+    /// Since when it has been disconnected; absent if it is connected, or if that is unknown.
     package var awaySince: Timestamp?
   }
 
@@ -17,7 +17,7 @@ package struct SyncAnswer: APIValue {
   package var workspace: String?
   package var device: String
   package var deviceName: String
-  /// How many changes the server is not known to have.
+  /// How many changes the server may lack.
   package var outgoing: Int
   /// Whether the device and the server have the same changes.
   package var synced: Bool
@@ -25,12 +25,12 @@ package struct SyncAnswer: APIValue {
   package var refusalCode: String?
   package var connectedSince: Timestamp?
   package var lastSyncedAt: Timestamp?
-  /// In how many milliseconds the device tries to connect again.
+  /// In how many milliseconds the device will try to connect again.
   package var retryAfterMilliseconds: Int64?
   package var devices: [Device]
   package var repairs: Int
-  /// What the device may do: viewer, author or host; absent if it is a host whose access does not
-  /// end, or if the server does not say.
+  /// The device's role: viewer, author or host; absent if it is a host whose access does not end,
+  /// or if the server does not report it.
   package var role: String?
   /// When its access ends; absent if it does not.
   package var accessEndsAt: Timestamp?

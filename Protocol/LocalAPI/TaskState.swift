@@ -1,6 +1,6 @@
 package import QueueModel
 
-/// What a session's agent does: one flat object, whose status determines which fields are present.
+/// The work of a session's agent: one flat object, whose status determines the present fields.
 package struct TaskStateAnswer: APIValue {
   package static let schemaName: String? = "Task"
 
@@ -19,7 +19,7 @@ extension TaskStateAnswer: SchemaShown {
   static var shown: any APIValue.Type { TaskFields.self }
 }
 
-/// A task's fields as JSON has them.
+/// A task's fields in JSON.
 private struct TaskFields: APIValue {
   static let notes: [String: Note] = [
     "alsoAwaits": .text("The other requests for which it waits, beside `request` or `question`."),
@@ -80,7 +80,7 @@ private struct TaskFields: APIValue {
     }
   }
 
-  /// - Throws: `IncompleteTask` if a status lacks what belongs to it.
+  /// - Throws: `IncompleteTask` if a status lacks its required fields.
   func state() throws -> TaskState {
     TaskState(
       sessionId: session, projectPath: project, status: try taskStatus(),
@@ -107,12 +107,12 @@ private struct TaskFields: APIValue {
   }
 }
 
-/// A status without what belongs to it.
+/// A status without its required fields.
 private struct IncompleteTask: Error {
   var status: TaskStatus.Kind
 }
 
-/// One of the two.
+/// A request: one of the two fields.
 private struct TaskRequestFields: APIValue {
   static var schemaName: String? { nil }
 

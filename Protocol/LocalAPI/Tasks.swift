@@ -1,7 +1,7 @@
 import Basics
 package import QueueModel
 
-/// What the agents of all sessions do.
+/// The work of the agents of all sessions.
 package struct TasksAnswer: APIValue {
   package var tasks: [TaskStateAnswer]
 
@@ -38,7 +38,7 @@ package struct AskRequest: APIValue {
   package var details: String?
   package var question: String?
   package var options: [String]?
-  /// After this many seconds the request expires; by default the device's setting.
+  /// After this many seconds the request expires; by default, the device's setting applies.
   package var patienceSeconds: Double?
   package var promptsItself: Bool?
 

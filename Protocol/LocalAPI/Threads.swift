@@ -51,10 +51,10 @@ package struct ThreadAnswer: APIValue {
   package var locked: Bool
   /// `approval` or `answer`, if its task waits for one; absent if it does not, and in steps.
   package var awaits: String?
-  /// Why it is visible although it is locked: no agent can be at work in it. Absent in steps.
+  /// Why it is visible although locked: no agent can be at work in it. Absent in steps.
   package var lifted: String?
   /// How many of its session's messages were merged from independent saves, and need a check; only
-  /// in the list, and absent if none was.
+  /// in the list, and absent if there are none.
   package var merged: Int?
 
   package init(_ view: ThreadView) {
@@ -105,7 +105,7 @@ package struct ThreadStatisticsAnswer: APIValue {
   package var count: Int
   package var ready: Int
   package var locked: Int
-  /// When the ready thread that waits longest was queued; absent if none is ready.
+  /// When the ready thread with the longest wait was queued; absent if none is ready.
   package var oldestQueuedAt: String?
   /// How long a thread takes, estimated from `reviews` earlier ones; absent if there are too few.
   package var reviewSeconds: Int64?

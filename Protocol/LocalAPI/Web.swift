@@ -61,7 +61,7 @@ package struct WebAnswer: APIValue {
     package var expiresAt: String
     /// Whether it is the browser that sent the request.
     package var current: Bool?
-    /// The browser that let it in, if there is one; revoking that one revokes it.
+    /// The browser that let it in, if there is one; revoking that one also revokes it.
     package var letInBy: String?
 
     package init(
@@ -78,7 +78,7 @@ package struct WebAnswer: APIValue {
     }
   }
 
-  /// A pairing code that a revoked browser made: the device that joined with it stays.
+  /// A pairing code that a revoked browser made; the device that joined with it stays.
   package struct Code: APIValue {
     package static let notes: [String: Note] = ["createdAt": .time]
 
@@ -155,7 +155,7 @@ package struct WebKeyAnswer: APIValue {
   }
 }
 
-/// Proofs that only a holder of the list of browsers can compute: one for each browser, in no
+/// Proofs that only a program with the list of browsers can compute: one for each browser, in no
 /// meaningful order.
 package struct WebProofAnswer: APIValue {
   package static let notes: [String: Note] = [

@@ -2,7 +2,7 @@
 package enum AddressReach: Hashable, Sendable {
   /// This machine.
   case loopback
-  /// A network of one owner: private addresses, those of carriers, and those of overlay networks.
+  /// A network with one owner: private addresses, those of carriers, and those of overlay networks.
   case privateNetwork
   /// This link, on which cloud machines also request their secrets.
   case link

@@ -16,7 +16,7 @@ package struct InternetAddress: Hashable, Sendable, CustomStringConvertible {
   }
 
   /// Reads an address as URLs and headers write it, without brackets. A zone (`%eth0`) is dropped.
-  /// IPv4 must have four decimal numbers, since programs disagree about other forms.
+  /// IPv4 must have four decimal numbers, because programs interpret other forms differently.
   package init?(_ text: some StringProtocol) {
     let bare = text.prefix { $0 != "%" }
     guard let bytes = bare.contains(":") ? Self.v6(bare) : Self.v4(bare) else { return nil }

@@ -1,4 +1,4 @@
-/// The task of a Live Activity, as the server's first push describes it. An app declares `extension
+/// The task of a Live Activity, in the server's first push. An app declares `extension
 /// CospoolTaskAttributes: ActivityAttributes {}`.
 public struct CospoolTaskAttributes: Hashable, Sendable {
   /// The part that changes while it is shown.
@@ -7,7 +7,7 @@ public struct CospoolTaskAttributes: Hashable, Sendable {
   /// The session whose task it is.
   public var sessionId: String
 
-  /// Names the session.
+  /// Creates attributes for the session.
   public init(sessionId: String) {
     self.sessionId = sessionId
   }
@@ -16,25 +16,25 @@ public struct CospoolTaskAttributes: Hashable, Sendable {
 /// The state of one task, as a Live Activity shows it. The device computes the elapsed time from
 /// `startedAt`.
 public struct ActivityContent: Hashable, Sendable {
-  /// What the agent does.
+  /// The status of the agent.
   public enum Status: String, Hashable, Sendable, CaseIterable {
-    /// Nothing.
+    /// The agent has no work.
     case idle
     /// It works.
     case processing
-    /// It waits until a user allows or denies something.
+    /// It waits until a user allows or denies an action.
     case awaitingApproval
     /// It waits until a user answers a question.
     case awaitingAnswer
     /// It has ended.
     case completed
-    /// It stopped without an end.
+    /// It stopped without a result.
     case error
   }
 
   /// How a task ended.
   public enum Outcome: String, Hashable, Sendable, CaseIterable {
-    /// It did what was requested.
+    /// The agent did the requested work.
     case success
     /// It failed.
     case failure
@@ -51,7 +51,7 @@ public struct ActivityContent: Hashable, Sendable {
     /// The current step; left out with details off.
     public var currentTask: String?
 
-    /// Makes a progress.
+    /// Creates a progress value.
     public init(completed: Int, total: Int, currentTask: String? = nil) {
       self.completed = completed
       self.total = total
@@ -59,7 +59,7 @@ public struct ActivityContent: Hashable, Sendable {
     }
   }
 
-  /// What the agent does.
+  /// The status of the agent.
   public var status: Status
   /// The current work, in a few words; left out with details off.
   public var operation: String?
@@ -79,7 +79,7 @@ public struct ActivityContent: Hashable, Sendable {
   /// Answers to choose from; left out with details off.
   public var options: [String]?
 
-  /// Makes a content.
+  /// Creates the content.
   public init(
     status: Status, operation: String? = nil, progress: Progress? = nil, startedAt: Int64,
     outcome: Outcome? = nil, requestId: String? = nil, tool: String? = nil,
@@ -97,11 +97,11 @@ public struct ActivityContent: Hashable, Sendable {
   }
 }
 
-/// The fields of a push beside `aps`: a notice, or the removal of one.
+/// The fields of a push in addition to `aps`: a notice, or the removal of one.
 public struct PushPayload: Hashable, Sendable {
   /// The notice's name, the same in every push of it.
   public var noticeId: String?
-  /// The session that it is about.
+  /// The session that it concerns.
   public var sessionId: String?
   /// The request that waits for an answer.
   public var requestId: String?
@@ -113,7 +113,7 @@ public struct PushPayload: Hashable, Sendable {
   public var createdAt: Int64?
   /// When the request expires, in milliseconds since 1970.
   public var expiresAt: Int64?
-  /// The notice to remove: it was handled.
+  /// The notice to remove because it was handled.
   public var clearApprovalId: String?
 }
 

@@ -13,7 +13,7 @@ package struct BackoffSchedule: Hashable, Sendable {
   package var spanMilliseconds: Int64
 
   /// Waits from two seconds to an hour, 24 attempts, one day. On average, the attempts span six and
-  /// a half hours, which an outage of a network or a provider may last.
+  /// a half hours, the length of a long outage of a network or a provider.
   package static let standard = BackoffSchedule(
     firstMilliseconds: 2_000, longestMilliseconds: 3_600_000, attemptsMax: 24,
     spanMilliseconds: 86_400_000)
@@ -72,7 +72,7 @@ package struct BackoffSchedule: Hashable, Sendable {
 }
 
 extension Duration {
-  /// Rounded up, so that a wait is never cut short; clamped to the type's range.
+  /// Rounded up, so that no wait is too short; clamped to the type's range.
   package var wholeMilliseconds: Int64 {
     let (seconds, attoseconds) = components
     let (whole, overflow) = seconds.multipliedReportingOverflow(by: 1_000)

@@ -1,4 +1,4 @@
-/// What a Live Activity shows, or another provider's message that is updated in place.
+/// The content of a Live Activity, or of another provider's message that is updated in place.
 package struct LiveActivityPush: Hashable, Sendable {
   package enum Event: Hashable, Sendable {
     /// Shows it. For that, APNs needs the name of the app's attributes type.

@@ -3,7 +3,7 @@
 package struct NoticeText: Hashable, Sendable {
   package var body: String
   package var details: String?
-  /// Whether body and details are complete: nothing was left out, cut or redacted.
+  /// Whether the body and the details are complete: nothing was left out, cut or redacted.
   package private(set) var isWhole = false
 
   /// The event, in the agent's own words if it gave some.
@@ -28,7 +28,7 @@ package struct NoticeText: Hashable, Sendable {
   }
 
   package static let detailsCharactersMax = 1_000
-  /// The body, without details, of a request that can only be answered at the agent's own prompt.
+  /// The body, without details, of a request that a user can answer only at the agent's own prompt.
   package static let atHost = "An agent waits at its own device for an answer."
 
   /// - Parameter showsDetails: the user's setting; off by default.

@@ -7,7 +7,7 @@ import Basics
 //   ntfy+https://HOST[:PORT]/TOPIC[#ACCESS-TOKEN]
 //   webhook+https://HOST[:PORT]/PATH?QUERY#SECRET
 //
-// The part after # is never sent in a request, so it holds the secrets.
+// The part after # is never sent in a request, so it contains the secrets.
 
 extension PushAddress {
   /// Reads the text form.

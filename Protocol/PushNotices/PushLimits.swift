@@ -1,4 +1,4 @@
-/// The limits of what can grow here.
+/// The limits of everything that can grow here.
 package enum PushLimits {
   /// Apple's limit of a payload, bytes.
   package static let apnsPayloadBytesMax = 4_096
@@ -16,7 +16,7 @@ package enum PushLimits {
   package static let addressBytesMax = 4_096
   /// The id of a session, bytes.
   package static let sessionBytesMax = 128
-  /// A device token, bytes. Apple names no length; today's have 32 to about 130.
+  /// A device token, bytes. Apple specifies no length; present ones have 32 to about 130.
   package static let deviceTokenBytes = 16...256
   /// The time limit of one request, from connecting to the last byte of the answer.
   package static let requestDeadline = Duration.seconds(10)

@@ -21,13 +21,13 @@ package enum Push: Hashable, Sendable {
 
 /// The name of a notice: 1 to 64 letters, digits, `-` and `_`.
 ///
-/// Apple takes 64 bytes of anything as a collapse id; ntfy takes these characters as a sequence id.
+/// Apple accepts 64 bytes of any kind as a collapse id; ntfy these characters as a sequence id.
 package struct PushNoticeID: Hashable, Sendable, CustomStringConvertible {
   package static let bytesMax = 64
 
   package let text: String
 
-  /// nil for other characters, an empty text, and a text that is too long.
+  /// Returns nil for other characters, an empty text, and a text that is too long.
   package init?(_ text: String) {
     guard (1...Self.bytesMax).contains(text.utf8.count),
       text.utf8.allSatisfy(ASCII.isIdentifier)
@@ -73,11 +73,11 @@ package struct PushNotice: Hashable, Sendable {
   package var link: String
   /// Milliseconds since 1970.
   package var createdAt: Int64
-  /// Milliseconds since 1970 after which it is useless; nil: it stays useful.
+  /// Milliseconds since 1970 after which it is useless; nil if it stays useful.
   package var expiresAt: Int64?
   /// Whether it breaks through a focus mode that allows it.
   package var isTimeSensitive: Bool
-  /// The device from whose inbox it is; nil for a test by the operator.
+  /// The device to whose inbox it belongs; nil for a test by the operator.
   package var addressee: Addressee?
 
   /// The device that a notice is for, in the text forms of ids.

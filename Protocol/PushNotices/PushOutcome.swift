@@ -1,9 +1,9 @@
 /// The outcome of one attempt to push. The caller counts the attempts.
 package enum PushOutcome: Hashable, Sendable {
-  /// The provider accepted it, under this id of its own if it gave one.
+  /// The provider accepted it, with this id of its own if it gave one.
   case delivered(providerID: String?)
-  /// Not now. `after` is the wait that the provider requested; nil leaves it to the caller's
-  /// schedule.
+  /// It cannot be sent now. `after` is the wait that the provider requested; nil leaves it to the
+  /// caller's schedule.
   case retry(after: Duration?, reason: String)
   /// The address no longer exists; never send to it again. `since` in milliseconds since 1970 if
   /// the provider named a time.

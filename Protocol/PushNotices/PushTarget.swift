@@ -4,7 +4,7 @@ package struct PushTarget: Hashable, Sendable {
   package var id: String
   package var address: PushAddress
   /// Milliseconds since 1970 at which the device last registered this address. A provider's report
-  /// that the address ended before that does not count.
+  /// about an earlier end of the address does not count.
   package var registeredAt: Int64
   /// Whether pushes may be sent to it, and why not.
   package var validity: Validity
@@ -74,7 +74,7 @@ package struct APNsAddress: Hashable, Sendable {
   package var topic: String
   package var environment: Environment
   package var purpose: Purpose
-  /// The session whose task a Live Activity shows; nil: the token gets the states of all.
+  /// The session whose task a Live Activity shows; nil if the token gets the states of all.
   package var session: String?
 
   package init(
@@ -117,7 +117,7 @@ package struct WebhookAddress: Hashable, Sendable {
 }
 
 extension APNsAddress {
-  /// Whether such a push is sent to this address: the token of one activity only gets pushes about
+  /// Whether such a push is sent to this address: the token of one activity gets only pushes about
   /// its session.
   package func takes(_ push: Push) -> Bool {
     guard purpose.takes(push) else { return false }

@@ -1,8 +1,8 @@
-/// Makes a text fit for a locked screen and for third-party servers: it removes text that looks
-/// like a key, a token or a password, and cuts the rest to a length.
+/// Prepares a text for a locked screen and for third-party servers: removes text that looks like a
+/// key, a token or a password, and cuts the rest to a length.
 ///
-/// It prefers to remove too much: a long hash or an id may go with the secrets. It cannot find a
-/// secret that was hidden on purpose.
+/// It would rather remove too much: a long hash or an id may go with the secrets. It cannot find a
+/// deliberately hidden secret.
 package enum Redaction {
   /// The replacement of removed text.
   package static let mark = "[redacted]"
@@ -36,7 +36,7 @@ package enum Redaction {
 }
 
 extension StringProtocol {
-  /// The longest prefix of whole characters that fits into this many bytes of UTF-8.
+  /// The longest prefix of whole characters that fits in this many bytes of UTF-8.
   package func prefixWithin(bytes limit: Int) -> String {
     guard utf8.count > limit else { return String(self) }
     var taken = 0

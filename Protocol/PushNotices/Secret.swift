@@ -1,8 +1,7 @@
 /// A text that must not be shown: a key, a token, a shared secret.
 ///
 /// It has no text form of its own: in descriptions, dumps, reflections and logs it reads
-/// `‹secret›`. Code that sends it calls `reveal()`, so that every such place can be found by that
-/// word.
+/// `‹secret›`. Code that sends it calls `reveal()`, so every such place can be found by that word.
 package struct Secret: Hashable, Sendable {
   private let hidden: String
 

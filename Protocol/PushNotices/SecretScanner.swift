@@ -2,9 +2,9 @@ import Basics
 
 /// Finds text that looks like a secret.
 ///
-/// Five rules, each by the form and not only by a list of services: blocks of PEM; the text after a
-/// name such as `password` or `Bearer`; the user and password of a URL; words with a prefix that
-/// only keys have; and long words that look random.
+/// Five rules, each based on the form and not only on a list of services: blocks of PEM; the text
+/// after a name such as `password` or `Bearer`; the user and password of a URL; words with a prefix
+/// that only keys have; and long words that look random.
 struct SecretScanner {
   let bytes: [UInt8]
   private var found: [Range<Int>] = []
@@ -239,7 +239,7 @@ struct SecretScanner {
       if let last, last != kind { changes += 1 }
       last = kind
     }
-    // Only separators: a line of dashes.
+    // The word has only separators, like a line of dashes.
     guard counted >= Self.randomBytesMin else { return false }
     if hex == counted, hex >= Self.hexDigitsMin, digits > 0 { return true }
     return changes * (digits > 0 ? 5 : 3) >= counted

@@ -11,7 +11,7 @@ package struct WebParts: Hashable, Sendable {
   /// The text after the question mark.
   package var query: String?
 
-  /// nil for anything except such a URL with plain characters.
+  /// Returns nil unless the text is such a URL with plain characters.
   package init?(_ text: String) {
     guard let scheme = ["https", "http"].first(where: { text.hasPrefix($0 + "://") }) else {
       return nil
@@ -34,7 +34,7 @@ package struct WebParts: Hashable, Sendable {
     "\(scheme)://\(host)" + (port.map { ":\($0)" } ?? "")
   }
 
-  /// Encrypted, or never leaving this machine.
+  /// Whether it is encrypted, or never leaves this machine.
   package var isSafe: Bool {
     scheme == "https" || ["localhost", "127.0.0.1", "[::1]"].contains(host)
   }

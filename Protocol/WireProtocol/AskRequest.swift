@@ -25,7 +25,7 @@ package struct AnswerRequest: Hashable, Sendable {
 }
 
 extension AnswerRequest {
-  /// The verdict that results if the authority accepts this answer.
+  /// The verdict if the authority accepts this answer.
   package func given(by device: DeviceID) -> GivenVerdict {
     GivenVerdict(
       verdict: verdict, device: device, text: text, digest: verdict == .allowed ? digest : nil)
@@ -82,7 +82,7 @@ extension ByteWriter {
     write(notice.given)
   }
 
-  /// nil: there is none yet.
+  /// nil if there is none yet.
   mutating func write(_ given: GivenVerdict?) {
     byte(given?.verdict.rawValue ?? 0)
     identifier(given?.device ?? DeviceID(high: 0, low: 0))
@@ -120,7 +120,7 @@ extension ByteReader {
     return AnsweredNotice(session: session, request: request, given: given)
   }
 
-  /// nil: there is none yet.
+  /// nil if there is none yet.
   mutating func givenVerdict() throws(DecodingFault) -> GivenVerdict? {
     let verdict = try verdict()
     let device = try identifier(DeviceID.self)
@@ -129,7 +129,7 @@ extension ByteReader {
     return verdict.map { GivenVerdict(verdict: $0, device: device, text: text, digest: digest) }
   }
 
-  /// nil for 0.
+  /// Returns nil for 0.
   mutating func verdict() throws(DecodingFault) -> Verdict? {
     let offset = position
     let value = try byte()
@@ -140,7 +140,7 @@ extension ByteReader {
     return verdict
   }
 
-  /// nil if it is empty.
+  /// Returns nil if it is empty.
   private mutating func digest() throws(DecodingFault) -> ContentHash? {
     let offset = position
     let bytes = try blob(max: 32, "a digest")

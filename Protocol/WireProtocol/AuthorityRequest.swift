@@ -2,15 +2,15 @@ import DeltaCodec
 package import QueueModel
 package import SequenceCRDT
 
-/// A question to the authority, which leases sessions and grants attempts; SPECIFICATION.md,
-/// section "Leases and dispatch".
+/// A request to the authority, which leases sessions and grants attempts; SPECIFICATION.md, section
+/// "Leases and dispatch".
 package enum AuthorityRequest: Hashable, Sendable {
-  /// Asks for the permission to run a session's messages: first with token 0, then with the granted
+  /// Asks for permission to run a session's messages: first with token 0, then with the granted
   /// token.
   case lease(session: SessionID, token: UInt64)
   /// Releases that permission.
   case release(session: SessionID, token: UInt64)
-  /// Asks to hand a message to the agent.
+  /// Asks for permission to hand a message to the agent.
   case dispatch(DispatchRequest)
   /// Asks for the session's first message as soon as it may start.
   case next(session: SessionID, token: UInt64)
@@ -24,7 +24,7 @@ package enum AuthorityRequest: Hashable, Sendable {
   case verdict(VerdictRequest)
   /// Asks whether another store runs a message, whichever session it is in now.
   case whereabouts(MessageID)
-  /// Asks to stop an attempt, on whichever device it is at work.
+  /// Asks to stop an attempt, whichever device runs it.
   case stop(AttemptName)
   /// Gives up an attempt whose host is away.
   case takeOver(AttemptName)
@@ -62,7 +62,7 @@ package struct AttemptName: Hashable, Sendable {
 /// An attempt that may be at work on another device.
 package struct AttemptAtWork: Hashable, Sendable {
   package var attempt: AttemptName
-  /// Since when that device has had no connection, in milliseconds since 1970; nil if it has one.
+  /// Since when that device has been disconnected, milliseconds since 1970; nil if it is connected.
   package var awaySince: Int64?
 
   package init(attempt: AttemptName, awaySince: Int64?) {
@@ -104,17 +104,17 @@ package struct DispatchRequest: Hashable, Sendable {
 
 /// The authority's answer.
 package enum AuthorityAnswer: Hashable, Sendable {
-  /// The lease holds for this long from now. If an attempt is named, it must be stopped.
+  /// The lease is valid for this long from now. If an attempt is named, it must be stopped.
   case leased(token: UInt64, milliseconds: UInt32, stops: AttemptName? = nil)
   /// Released, or no longer held.
   case released
-  /// The prompt may be handed out, once.
+  /// The prompt may be handed to the agent, once.
   case go
-  /// The prompt of this message may be handed out, once, if its text has this digest.
+  /// The prompt of this message may be handed to its agent, once, if its text has this digest.
   case granted(message: MessageID, attempt: UInt16, content: UInt64)
   /// The `next` of the session is withdrawn.
   case withdrawn
-  /// The attempt that was granted last, or 0 for none, with its lease's token and the digest of its
+  /// The attempt that was last granted, or 0 for none, with its lease's token and the digest of its
   /// text.
   case outcome(attempt: UInt16, token: UInt64, content: UInt64)
   /// No other store runs the message.
@@ -128,11 +128,11 @@ package enum AuthorityAnswer: Hashable, Sendable {
   /// A device took this attempt over: the next host writes `unknown` under its own lease, and a
   /// user decides.
   case takenOver(attempt: UInt16)
-  /// The verdict on the request; nil: none yet.
+  /// The verdict on the request; nil if there is none yet.
   case verdict(GivenVerdict?)
   /// Another answer came first.
   case answeredAlready(Verdict, by: DeviceID)
-  /// The answer is not awaited: the request expired, was closed or withdrawn, or never existed.
+  /// No answer is awaited: the request expired, was closed or withdrawn, or never existed.
   case notAwaited
   /// Another store holds the session's lease, or its attempt may be at work; ask again after this
   /// time.
@@ -143,17 +143,17 @@ package enum AuthorityAnswer: Hashable, Sendable {
   case noSession
   /// The token is not that of the lease.
   case fenced
-  /// The message was cancelled, is done, or never existed: it must not be handed out.
+  /// The message was cancelled, is done, or never existed; the agent must not get it.
   case cancelled
-  /// The authority knows another version of the message: read it again.
+  /// The authority knows another version of the message; read it again.
   case stale
   /// The queue is paused, waits for a decision, or another message is in flight.
   case paused
-  /// This attempt was granted already, under this token, and its outcome was not reported.
+  /// This attempt was already granted, under this token, and its outcome was not reported.
   case duplicate(attempt: UInt16, token: UInt64)
   /// The message must not start before this time, in milliseconds since 1970.
   case notYet(Int64)
-  /// The authority cannot store now: ask again.
+  /// The authority cannot store data now; ask again.
   case unavailable
   /// A newer authority gave an answer that this version does not know.
   case unknown(status: UInt16)

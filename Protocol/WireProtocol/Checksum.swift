@@ -15,7 +15,7 @@ package enum Checksum {
     return sum ?? Array(bytes).withUnsafeBufferPointer { Zlib.crc32($0, from: start) }
   }
 
-  /// What each first byte of the sum adds.
+  /// The contribution of each first byte to the sum.
   private static let crc16Table: [UInt16] = (0..<256).map { index in
     (0..<8).reduce(UInt16(index) << 8) { sum, _ in
       sum & 0x8000 == 0 ? sum << 1 : sum << 1 ^ 0x1021

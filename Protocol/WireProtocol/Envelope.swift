@@ -34,7 +34,7 @@ struct Envelope {
   static let storedDelta = Envelope(kind: .delta, inflateBytesMax: WireLimits.snapshotBytesMax)
   static let snapshot = Envelope(kind: .snapshot, inflateBytesMax: WireLimits.snapshotBytesMax)
 
-  /// The version that is written; readers of snapshots accept version 1 too.
+  /// The version that is written; readers of snapshots also accept version 1.
   private var version: UInt8 {
     kind == .snapshot ? Envelope.stripedVersion : Envelope.firstVersion
   }

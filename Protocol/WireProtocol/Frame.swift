@@ -17,16 +17,16 @@ package enum Frame: Hashable, Sendable {
   case changes(Changes)
   /// Both: everything up to a log position, or a client's batch, is durable at the sender.
   case ack(Ack)
-  /// Server: the whole state, in parts, instead of a long delta. Client: its own, for a server
-  /// whose log lacks some of it.
+  /// Server: the whole state, in parts, instead of a long delta. Client: its own state, for a
+  /// server whose log lacks some of it.
   case snapshot(SnapshotPart)
-  /// Client: a question that wants one answer; idempotent by `id`.
+  /// Client: a request with one answer; idempotent by `id`.
   case request(Request)
   /// Server: the answer to a request.
   case response(Response)
-  /// Server: the devices of the workspace and how far each has come.
+  /// Server: the devices of the workspace and how much of the log each has.
   case presence([DevicePresence])
-  /// Server: it stops soon; reconnect after the given time, spread at random.
+  /// Server: it will stop soon; reconnect after the given time, spread at random.
   case goAway(GoAway)
   /// Both: the sender cannot continue this connection.
   case error(ProtocolFault)
@@ -48,11 +48,11 @@ package enum Frame: Hashable, Sendable {
 
 /// Exchanges a one-time code for a token.
 package struct PairRequest: Hashable, Sendable {
-  /// Lowest and highest protocol version the client speaks.
+  /// The lowest and highest protocol version that the client speaks.
   package var versions: ClosedRange<UInt16>
   /// The code as typed; the server normalizes case and separators.
   package var code: String
-  /// The asking device; the client draws the id once and keeps it.
+  /// The device that wants to pair; the client draws the id once and keeps it.
   package var device: DeviceID
   /// The device's name, chosen by its user.
   package var deviceName: String
@@ -138,10 +138,10 @@ package struct Welcome: Hashable, Sendable {
   }
 }
 
-/// What a device may do, and until when.
+/// A device's rights, and when they end.
 package struct AccessNotice: Hashable, Sendable {
   package var role: DeviceRole
-  /// When the access ends, milliseconds since 1970; nil: never.
+  /// When the access ends, milliseconds since 1970; nil for never.
   package var expiresAt: Int64?
 
   package init(role: DeviceRole, expiresAt: Int64?) {
@@ -154,9 +154,9 @@ package struct AccessNotice: Hashable, Sendable {
 package struct Refusal: Hashable, Sendable {
   package var code: RefusalCode
   package var message: String
-  /// The `batch` of the `changes` that was refused, 0 if the refusal is not about one.
+  /// The `batch` of the refused `changes`; 0 if the refusal does not concern one.
   package var batch: UInt64
-  /// Milliseconds to wait before trying again, nil if trying again is pointless.
+  /// Milliseconds to wait before the next attempt; nil if further attempts are pointless.
   package var retryAfterMilliseconds: UInt32?
   /// The server's wall clock, so that a refused clock can be corrected.
   package var serverMilliseconds: Int64
@@ -191,14 +191,14 @@ package struct RefusalCode: RawRepresentable, Hashable, Sendable {
   package static let wrongWorkspace = RefusalCode(rawValue: 4)
   /// The pairing code is wrong, used, or expired.
   package static let wrongCode = RefusalCode(rawValue: 5)
-  /// Too many wrong codes; this code is dead or the server pauses pairing.
+  /// Too many wrong codes; this code has ended, or the server pauses pairing.
   package static let tooManyAttempts = RefusalCode(rawValue: 6)
   /// A delta or a state is invalid; the message names the place. The connection stays open if
   /// `batch` is not 0.
   package static let invalidChanges = RefusalCode(rawValue: 7)
   /// A limit of the workspace or connection is reached.
   package static let limitReached = RefusalCode(rawValue: 8)
-  /// The server cannot store (disk full or failing): keep the data, try again later.
+  /// The server cannot store data (disk full or failing): keep it, and try again later.
   package static let storageFailed = RefusalCode(rawValue: 9)
   /// The server is overloaded or stopping.
   package static let unavailable = RefusalCode(rawValue: 10)
@@ -208,7 +208,7 @@ package struct RefusalCode: RawRepresentable, Hashable, Sendable {
   package static let authenticationBudget = RefusalCode(rawValue: 12)
   /// The connection sends more than its share, or the device draws replica ids too fast.
   package static let rateLimited = RefusalCode(rawValue: 13)
-  /// The batch depends on operations that the server does not have, for example those of a refused
+  /// The batch depends on operations that the server does not have, such as those of a refused
   /// batch: send it again after them. The connection stays open.
   package static let outOfOrder = RefusalCode(rawValue: 14)
   /// The device's role does not allow it, or it writes as another device. The connection stays
@@ -235,7 +235,7 @@ package struct Changes: Hashable, Sendable {
   }
 }
 
-/// Reports what is durable.
+/// Reports which data is durable.
 package struct Ack: Hashable, Sendable {
   /// Server → client: the acknowledged batch. Client → server: 0.
   package var batch: UInt64
@@ -251,7 +251,7 @@ package struct Ack: Hashable, Sendable {
 
 /// A part of an encoded snapshot; parts come in order, without others in between.
 package struct SnapshotPart: Hashable, Sendable {
-  /// Server → client: the prefix whose state the snapshot holds. Client → server: empty.
+  /// Server → client: the prefix whose state is in the snapshot. Client → server: empty.
   package var prefix: LogPrefix
   /// Counts from 0.
   package var index: UInt32
@@ -280,7 +280,7 @@ extension SnapshotPart {
   }
 }
 
-/// A question. The specification numbers the kinds; each kind has its own payload.
+/// A request. The specification numbers the kinds; each kind has its own payload.
 package struct Request: Hashable, Sendable {
   /// Chosen by the client; the same id gets the same answer.
   package var id: UInt64
@@ -331,7 +331,7 @@ package struct DevicePresence: Hashable, Sendable {
   }
 }
 
-/// The server stops soon.
+/// The server will stop soon.
 package struct GoAway: Hashable, Sendable {
   package var reconnectAfterMillisecondsMin: UInt32
   package var reconnectAfterMillisecondsMax: UInt32

@@ -7,10 +7,10 @@ package import SequenceCRDT
 package struct InboxNotification: Hashable, Sendable {
   /// Increases with every notification of the workspace.
   package var position: UInt64
-  /// The operation that made it: its name, the same for every device.
+  /// The operation that caused it: its name, the same for every device.
   package var name: OperationID
   package var category: NotificationCategory
-  /// Whether it came while the device was not connected.
+  /// Whether it arrived while the device was not connected.
   package var isMissed: Bool
   package var session: SessionID
   /// The approval or question that can be answered.

@@ -1,18 +1,18 @@
 import DeltaCodec
 package import QueueModel
 
-/// A request that asks nothing of the authority: about the device's notifications, the devices that
-/// it pairs, its connection, and the output of others; SPECIFICATION.md, sections "Notifications",
-/// "Pairing", "Transport" and "Output".
+/// A request that does not concern the authority: about the device's notifications, the devices
+/// that it pairs, its connection, and the output of others; SPECIFICATION.md, sections
+/// "Notifications", "Pairing", "Transport" and "Output".
 package enum InboxRequest: Hashable, Sendable {
-  /// Whether the user looks at the device, as far as this connection knows.
+  /// Whether the user is looking at the device, as far as this connection knows.
   case visibility(Bool)
-  /// Pushes to an address from now on, instead of the target's former one.
+  /// Sends pushes to an address from now on, instead of the target's former one.
   case setTarget(PushTargetID, kind: String, address: String, owner: PushTargetOwner = .device)
   case removeTarget(PushTargetID)
   case targets
   case setPreferences(NotificationPreferences)
-  /// Pushes a test now, and reports the result.
+  /// Sends a test push now, and reports the result.
   case testTarget(PushTargetID)
   /// A pairing code for a new device.
   case code(CodeWish)
@@ -40,7 +40,7 @@ package enum InboxRequest: Hashable, Sendable {
 /// The role of a new device that a paired one invites.
 package struct CodeWish: Hashable, Sendable {
   package var role: DeviceRole
-  /// Milliseconds of access; nil: as long as the asking device has access.
+  /// Milliseconds of access; nil for as long as the asking device has access.
   package var accessMilliseconds: Int64?
 
   package init(role: DeviceRole, accessMilliseconds: Int64? = nil) {
@@ -53,7 +53,7 @@ package struct CodeWish: Hashable, Sendable {
 package enum PushTargetOwner: UInt8, Hashable, Sendable {
   /// The device that set it.
   case device = 0
-  /// The user: notified whenever no device is being looked at.
+  /// The user, who is notified while no user looks at any device.
   case person = 1
 }
 
@@ -63,9 +63,9 @@ package struct NotificationPreferences: Hashable, Sendable {
   package var off: Set<NotificationCategory>
   /// Whether pushes show more than the category.
   package var showsDetails: Bool
-  /// Whether the state of running tasks is pushed to targets that show it.
+  /// Whether the state of running tasks is pushed to targets that display it.
   package var showsLiveStatus: Bool
-  /// How many seconds no device must have been looked at before the user's own targets are
+  /// How many seconds no user must have looked at a device before the user's own targets are
   /// notified, if this device set them.
   package var personDelaySeconds: Int
 
@@ -115,14 +115,14 @@ package enum InboxAnswer: Hashable, Sendable {
   case code(String, expiresAt: Int64)
   case echo([UInt8])
   case output(OutputPiece)
-  /// The asked device has had no connection since this time, in milliseconds since 1970; nil if the
+  /// The asked device has been disconnected since this time, in milliseconds since 1970; nil if the
   /// server does not know.
   case away(since: Int64?)
-  /// The asked device is connected and did not answer in time: it is slow, or of an earlier version.
+  /// The asked device is connected and did not answer in time: it is slow, or has an old version.
   case silent
-  /// The device asks too much at once, or the asked one has too many questions.
+  /// The device has too many open requests, or the asked device has.
   case tooMany
-  /// The server cannot store now: ask again.
+  /// The server cannot store data now; ask again.
   case unavailable
   /// The fault of the request.
   case unusable(String)
@@ -310,7 +310,7 @@ extension ByteReader {
     try text(max: WireLimits.pushAddressBytesMax, "an address")
   }
 
-  /// Categories ascend, so that equal preferences have equal bytes.
+  /// Categories are in ascending order, so that equal preferences have equal bytes.
   fileprivate mutating func preferences() throws(DecodingFault) -> NotificationPreferences {
     let count = try count(ofAtLeast: 1, max: WireLimits.categoriesMax, "categories")
     var off: Set<NotificationCategory> = []

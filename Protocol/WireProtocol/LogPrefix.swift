@@ -1,7 +1,7 @@
 /// A beginning of a workspace's log: the number of its entries, and a hash over all of them.
 ///
-/// Two logs whose first *n* entries differ have different chains there. So a prefix identifies its
-/// log in 16 bytes. SPECIFICATION.md, section "Log".
+/// Two logs whose first *n* entries differ have different chains there. So 16 bytes identify a
+/// prefix of a log. SPECIFICATION.md, section "Log".
 package struct LogPrefix: Hashable, Sendable {
   /// The position of the last entry; entries count from 1, and 0 is the empty prefix.
   package var position: UInt64
@@ -27,7 +27,7 @@ package struct LogPrefix: Hashable, Sendable {
   }
 }
 
-/// One store of one device: drawn when the store is made, and kept in it.
+/// One store of one device: an id that is drawn when the store is created, and kept in it.
 ///
 /// Leases belong to a store. A copy of its files has the same id; then the lease's token
 /// distinguishes the copies. SPECIFICATION.md, section "Leases and dispatch".

@@ -1,13 +1,13 @@
 package import QueueModel
 package import SequenceCRDT
 
-/// Finds the messages that wait for a choice of their text because of operations (a batch on the
-/// server, or a command on its device); SPECIFICATION.md, section "Notifications".
+/// Finds the messages that, because of operations (a batch on the server, or a command on its
+/// device), wait until a user chooses their text; SPECIFICATION.md, section "Notifications".
 ///
-/// Made with the state before the operations, and queried with the state after them. It examines
+/// Created with the state before the operations, and queried with the state after them. It examines
 /// the last `WireLimits.batchNewsMax` messages.
 package struct MergeChanges: Sendable {
-  /// A message that waits for its user's choice from these operations on.
+  /// A message that waits for its user's choice because of these operations.
   package struct Merge: Sendable {
     /// The name of the notification on every device.
     package var name: OperationID
@@ -26,18 +26,18 @@ package struct MergeChanges: Sendable {
   /// - Complexity: O(operations), and O(texts) of the messages with several editions.
   package init(_ operations: [Operation], before content: Workspace) {
     saves = operations.filter(\.putsEdition)
-    returns = operations.filter(\.mayBringMergedBack)
+    returns = operations.filter(\.mayRestoreMerged)
     waited = MergeChanges.waiting(
       Set(MergeChanges.latest(saves, in: content).keys)
         .union(MergeChanges.returning(returns, in: content).flatMap(\.messages)),
       in: content)
   }
 
-  /// They make no further message wait.
+  /// Whether they make no further message wait.
   package var isEmpty: Bool { saves.isEmpty && returns.isEmpty }
 
-  /// The merges that make notifications, by the operations that make them: messages that wait for a choice
-  /// afterwards and did not before, or one of whose editions was cleared.
+  /// The merges that cause notifications, by the operations that cause them: messages that wait for
+  /// a choice only afterwards, or one of whose editions was cleared.
   ///
   /// - Parameter content: the state after the operations.
   package func merges(after content: Workspace) -> [OperationID: [Merge]] {
@@ -115,9 +115,9 @@ extension Operation {
     if case .addTag(_, .edition, _, _) = body { true } else { false }
   }
 
-  /// Whether it restores a message to a queue, moves it to another one, or sets what its session
-  /// does with merged messages.
-  fileprivate var mayBringMergedBack: Bool {
+  /// Whether it restores a message to a queue, moves it to another one, or sets whether its session
+  /// runs merged messages.
+  fileprivate var mayRestoreMerged: Bool {
     switch body {
     case .addTag(_, .live, _, _), .placeMessage, .setRegister(_, .onMerge, _, _): true
     default: false

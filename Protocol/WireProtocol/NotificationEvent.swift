@@ -4,7 +4,7 @@ package import SequenceCRDT
 /// An event, in the agent's own words if it gave some. The place that shows it decides how to
 /// present it.
 package enum NotificationEvent: Hashable, Sendable {
-  /// `digest` must be named by an approval; `isCut` if the request is not complete here.
+  /// An approval must name `digest`; `isCut` if the request is not complete here.
   case approval(
     tool: String, summary: String, details: String?, digest: ContentHash? = nil,
     isCut: Bool = false)
@@ -12,7 +12,7 @@ package enum NotificationEvent: Hashable, Sendable {
   case taskComplete(summary: String?)
   case taskFailed(error: String?)
   case threadReady(name: String)
-  /// `text` is what the merge made.
+  /// `text` is the result of the merge.
   case messageMerged(text: String)
 
   package var category: NotificationCategory {
@@ -36,7 +36,7 @@ package enum NotificationEvent: Hashable, Sendable {
     if case .approval(_, _, _, _, let isCut) = self { isCut } else { false }
   }
 
-  /// The title of a notification, the same on devices and in pushes, whichever agent runs.
+  /// The title of a notification, the same on devices and in pushes, for every agent.
   package var title: String {
     switch self {
     case .approval: "Approval Needed"

@@ -3,7 +3,7 @@ package import QueueModel
 
 /// Server: another device wants a part of this device's output; SPECIFICATION.md, section "Output".
 package struct OutputQuestion: Hashable, Sendable {
-  /// Chosen by the server; it means something on this connection alone.
+  /// Chosen by the server; valid only on this connection.
   package var id: UInt64
   package var part: OutputPart
 
@@ -42,7 +42,7 @@ extension ByteWriter {
 }
 
 extension ByteReader {
-  /// A place in an output, or a place plus one: far below what would overflow.
+  /// A place in an output, or a place plus one, far below the limit of overflow.
   private mutating func place() throws(DecodingFault) -> UInt64 {
     let offset = position
     let place = try number()

@@ -11,10 +11,10 @@ package enum PackedDelta {
   /// Packs operations in their order into parts of at most `bytesMax` bytes, within the limits of
   /// rows, units and inflated bytes.
   ///
-  /// Parts end between commands; if that is impossible, between operations that do not belong to
-  /// the same change to a message; otherwise between operations. An insertion or deletion that does
-  /// not fit a part is cut. A single operation that cannot be cut is a part of its own, whatever
-  /// its length.
+  /// Parts end between commands. If that is impossible, they end between operations that do not
+  /// belong to the same change to a message; otherwise between any operations. An insertion or
+  /// deletion that does not fit in a part is split. A single operation that cannot be split is a
+  /// part of its own, whatever its length.
   ///
   /// - Parameter commands: the operations of one command each.
   /// - Complexity: O(*n* log *n*).
@@ -45,13 +45,13 @@ package enum PackedDelta {
     return part.count <= bytesMax ? part : nil
   }
 
-  /// Reads what a peer sent.
+  /// Reads a delta that a peer sent.
   package static func unpack(_ bytes: [UInt8]) throws(WireError) -> [Operation] {
     try unpack(bytes, budget: .wire)
   }
 
-  /// Reads what this device or server stored itself: a whole command, which may be longer than one
-  /// delta on the wire.
+  /// Reads a delta that this device or server stored itself: a whole command, which may be longer
+  /// than one delta on the wire.
   package static func unpackStored(_ bytes: [UInt8]) throws(WireError) -> [Operation] {
     try unpack(bytes, .storedDelta, budget: .stored)
   }
@@ -67,7 +67,7 @@ package enum PackedDelta {
     }
   }
 
-  /// Whether the limits of one delta hold; an operation takes at most one row.
+  /// Whether the operations are within the limits of one delta; each takes at most one row.
   private static func isWithinLimits(_ operations: [Operation]) -> Bool {
     var (items, others) = (0, 0)
     for operation in operations {
@@ -149,14 +149,14 @@ extension Operation {
     }
   }
 
-  /// Whether it may belong to the same change to a message as the one before it.
+  /// Whether it may belong to the same change to a message as the previous operation.
   fileprivate func continues(_ last: Operation) -> Bool {
     guard let message, message == last.message, let end = last.lastID else { return false }
     return end.replica == id.replica && end.seq &+ 1 == id.seq
   }
 
-  /// Whether it marks the beginning of a change to a message: operations before it must not come
-  /// alone.
+  /// Whether it marks the beginning of a change to a message, so that a part must not end directly
+  /// after it.
   fileprivate var marks: Bool {
     if case .addTag(_, .incomplete, _, _) = body { true } else { false }
   }

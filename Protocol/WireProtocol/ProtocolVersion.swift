@@ -13,7 +13,7 @@ package enum ProtocolVersion {
   /// The versions that a client offers and a server accepts.
   package static var spoken: ClosedRange<UInt16> { floor...current }
 
-  /// The highest version that both sides speak, nil if there is none.
+  /// The highest version that both sides speak; nil if there is none.
   package static func choose(
     _ offered: ClosedRange<UInt16>, of spoken: ClosedRange<UInt16> = spoken
   ) -> UInt16? {

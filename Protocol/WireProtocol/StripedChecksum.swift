@@ -1,7 +1,7 @@
 /// The checksum of snapshots; SPECIFICATION.md, section "Envelope".
 ///
-/// Words go to four sums in turn, which a processor computes in parallel. So a snapshot is checked
-/// several times faster than by CRC-32; a local one is checked whenever it is opened.
+/// Words go to four sums in turn, which a processor computes in parallel. So checking a snapshot is
+/// several times faster than with CRC-32. A local snapshot is checked whenever it is opened.
 enum StripedChecksum {
   private static let stripes = 4
 

@@ -8,15 +8,15 @@ package struct WireError: Error, Hashable, Sendable {
     case truncated
     /// The bytes are of an unexpected kind.
     case wrongMagic
-    /// Written in a version that this reader does not know: update it.
+    /// Written in a version that this reader does not know; update the reader.
     case unsupportedVersion
-    /// A kind of frame, row or column that this reader does not know: update it.
+    /// A kind of frame, row or column that this reader does not know; update the reader.
     case unsupported
     /// The bytes were damaged, or compressed with another dictionary.
     case wrongChecksum
     /// The compressed stream is broken.
     case inflateFailed
-    /// A field holds a forbidden value.
+    /// A field has a forbidden value.
     case malformed
     /// A documented maximum is exceeded.
     case limitExceeded

@@ -12,10 +12,10 @@ package enum WireLimits {
   /// Units of one delta: a message of the greatest length, with the operations that belong to it.
   package static let deltaItemsMax = 1_200_000
   /// Of these, units of operations other than insertText and deleteText, and the tags that they
-  /// clear: each takes memory, and a few compressed bytes can hold thousands. The largest command,
-  /// with 10,000 messages, fits several times.
+  /// clear. Each takes memory, and a few compressed bytes can hold thousands. The limit is several
+  /// times the largest command, with 10,000 messages.
   package static let deltaOperationsMax = 131_072
-  /// Rows of one delta. Different rows take about four bytes each, so a frame holds no more.
+  /// Rows of one delta. Different rows take about four bytes each, so a frame has no room for more.
   package static let deltaRowsMax = 262_144
   /// Bytes of one delta after inflation.
   package static let inflateBytesMax = 16 << 20
@@ -24,7 +24,7 @@ package enum WireLimits {
   /// Bytes of a workspace's whole state, all parts together, above which a server accepts nothing
   /// new.
   package static let stateBytesMax = 64 << 20
-  /// How many times longer than its stored form inflated data may be.
+  /// The maximum ratio of inflated data to its stored form.
   package static let inflateRatioMax = 1_000
   /// Bytes that a connection may send before it has authenticated itself.
   package static let preAuthenticationBytesMax = 64 << 10
@@ -44,15 +44,15 @@ package enum WireLimits {
   package static let notificationBodyBytesMax = 1_024
   /// Notifications that wait for one device.
   package static let inboxMax = 1_000
-  /// Notifications that one batch causes; if there are more, the last ones.
+  /// Notifications caused by one batch; if there are more, the last ones.
   package static let batchNewsMax = 64
-  /// Tags in one field of an element, and operations that introduce it, above which a server
-  /// accepts no more of them.
+  /// Tags in one field of an element, and operations that introduce it. The server accepts no more
+  /// of them.
   package static let elementTagsMax = 1_024
   /// Push addresses of one device.
   package static let pushTargetsMax = 8
-  /// The longest delay, in seconds without a device being looked at, before the user's own targets
-  /// are notified.
+  /// The longest delay, in seconds without a user looking at a device, before the user's own
+  /// targets are notified.
   package static let personDelaySecondsMax = 86_400
   package static let personDelaySecondsDefault = 60
   /// UTF-8 bytes of a push address.

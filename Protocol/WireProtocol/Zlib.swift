@@ -57,7 +57,7 @@ enum Zlib {
   }
 
   /// - Parameter blockEnds: offsets in `bytes`, ascending, at which a new block starts.
-  /// - Returns: nil if zlib gets no memory.
+  /// - Returns: nil if zlib cannot allocate memory.
   static func deflate(
     _ bytes: [UInt8], blockEnds: [Int] = [], dictionary: [UInt8]
   ) -> [UInt8]? {
@@ -117,13 +117,13 @@ enum Zlib {
     var output: [UInt8] = []
     var status = Z_OK
     bytes.withUnsafeBufferPointer { source in
-      // zlib only reads from `source`, which outlives the loop; each step of output lives for its
-      // own call.
+      // zlib only reads from `source`, which outlives the loop; each step of output exists for its
+      // own call only.
       pointer.pointee.next_in = UnsafeMutablePointer(mutating: source.baseAddress)
       pointer.pointee.avail_in = inputCount
       var stepMax = max(stepBytes, bytes.count * usualRatio)
       while status == Z_OK, output.count <= length {
-        // One byte more than promised detects a stream that is too long.
+        // One byte more than announced detects a stream that is too long.
         let room = min(stepMax, length + 1 - output.count)
         let step = [UInt8](unsafeUninitializedCapacity: room) { buffer, count in
           pointer.pointee.next_out = buffer.baseAddress

@@ -105,7 +105,7 @@ private struct Alert: Encodable {
     var threadID: String
     var sound = "default"
     var interruptionLevel: String
-    /// An extension of the app may add on the device what is not pushed.
+    /// An extension of the app may add on the device what the push leaves out.
     var mutableContent = 1
 
     enum CodingKeys: String, CodingKey {
@@ -186,7 +186,7 @@ private struct Activity: Encodable {
 
   var aps: APS
 
-  /// Apple takes seconds.
+  /// Apple expects seconds.
   init(_ push: LiveActivityPush) {
     aps = APS(
       timestamp: push.timestamp / 1_000, event: push.event.word, contentState: push.content,
@@ -196,7 +196,7 @@ private struct Activity: Encodable {
       aps.attributesType = type
       aps.attributes = CospoolTaskAttributes(sessionId: push.sessionID)
       aps.inputPushToken = 1
-      // Without an alert the system does not start it.
+      // Without an alert, the system does not start it.
       aps.alert = APS.Text(title: "Task Running", body: "An agent works on a task.")
     case .update: break
     case .end(let dismissalAt): aps.dismissalDate = dismissalAt.map { $0 / 1_000 }

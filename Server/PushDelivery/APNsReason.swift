@@ -64,7 +64,7 @@ package enum APNsReason: String, Hashable, Sendable, CaseIterable {
     case retry
     /// The provider token has to be renewed.
     case renewToken
-    /// Key, team, topic or environment are set up wrongly.
+    /// The key, team, topic or environment is set up wrongly.
     case configuration
     /// A fault of this one request.
     case rejected

@@ -72,8 +72,8 @@ final class APNsSender: Sendable {
     return await deliver(request, to: target, at: address)
   }
 
-  /// Why nothing may be sent now; after a while one request is allowed, to check whether that still
-  /// holds.
+  /// Why nothing may be sent now. After a while one request is allowed, to check whether that still
+  /// applies.
   private func stop(of environment: APNsAddress.Environment) -> String? {
     let now = clock()
     return state.withLock { state in
@@ -91,7 +91,7 @@ final class APNsSender: Sendable {
     state.withLock { $0.token = token }
   }
 
-  /// Faults that are known before anything is sent.
+  /// Faults that are found before anything is sent.
   private func refusal(of push: Push, at address: APNsAddress) -> PushOutcome? {
     guard configuration.topics.contains(address.topic) else {
       return .targetError(
@@ -110,8 +110,8 @@ final class APNsSender: Sendable {
   private func deliver(
     _ request: APNsRequest, to target: PushTarget, at address: APNsAddress
   ) async -> PushOutcome {
-    // Apple may report the token as expired once; then a new one is tried at once, if it may be
-    // made.
+    // Apple may report the token as expired once. Then a new token is tried at once, if it may be
+    // created.
     for isLast in [false, true] {
       let token: Secret
       switch providerToken() {
@@ -192,7 +192,7 @@ final class APNsSender: Sendable {
     }
   }
 
-  /// A vanished peer would not be noticed otherwise: HTTP/2 keeps one connection, and every further
+  /// Otherwise a vanished peer would go unnoticed: HTTP/2 keeps one connection, and every further
   /// request would wait on it in vain.
   private func countDeadline(of client: HTTPClient) async {
     let replaced: HTTPClient? = state.withLock { state in
@@ -210,7 +210,7 @@ final class APNsSender: Sendable {
 
 /// One request to Apple, without its provider token.
 struct APNsRequest: Sendable {
-  /// How long Apple keeps a notice that it cannot deliver yet, if the notice has no end of its own.
+  /// How long Apple keeps a notice that it cannot deliver yet, if the notice itself has no end.
   static let keptSeconds: Int64 = 86_400
 
   var id: String
@@ -237,7 +237,7 @@ struct APNsRequest: Sendable {
       fields["apns-topic"] = address.topic
       fields["apns-priority"] = "5"
       fields["apns-expiration"] = String(now / 1_000 + Self.keptSeconds)
-      // With this notice, Apple replaces one that it still keeps, and never shows it.
+      // Apple replaces a stored notice with this one, and never shows the earlier one.
       fields["apns-collapse-id"] = id.text
     case .liveActivity(let push):
       fields["apns-push-type"] = "liveactivity"

@@ -4,7 +4,7 @@ import Foundation
 package import PushNotices
 
 /// The permission of a notice's button: to give one decision on one request for one device, until a
-/// time. It contains no token of the user, since it passes through the ntfy server.
+/// time. It contains no token of the user, because it passes through the ntfy server.
 package struct AnswerTicket: Hashable, Sendable {
   package enum Decision: String, Hashable, Sendable, CaseIterable {
     case approve
@@ -88,7 +88,7 @@ package struct NtfyAnswering: Sendable {
     case expired(AnswerTicket)
     /// It does not have the fields.
     case unreadable
-    /// Not signed by this server, or changed since.
+    /// This server did not sign it, or it has changed since.
     case forged
   }
 

@@ -55,9 +55,9 @@ struct NtfySender: Sendable {
     }
   }
 
-  /// A denial if the server accepts answers, and an approval as well if the message shows the
-  /// complete request. Links would be useless here: an app that opens `cospool` links is notified
-  /// by its own service.
+  /// A denial if the server accepts answers, and also an approval if the message shows the complete
+  /// request. Links would be useless here: an app that opens `cospool` links gets notices from its
+  /// own service.
   private func actions(
     of notice: PushNotice, isWhole: Bool
   ) throws -> [NtfyMessage.Action] {
@@ -65,7 +65,7 @@ struct NtfySender: Sendable {
     if let answering, notice.category == .approvalRequest, let requestID = notice.requestID,
       let addressee = notice.addressee
     {
-      // A button stays on the screen longer than its request is awaited.
+      // A button stays on the screen after its request has ended.
       let expiresAt = notice.expiresAt ?? notice.createdAt.addingClamped(Self.answerMilliseconds)
       var buttons = [(decision: AnswerTicket.Decision.deny, label: "Deny", digest: "")]
       if isWhole, let digest = notice.digest {

@@ -84,7 +84,7 @@ package struct ProviderTokenCache: Sendable {
   package init() {}
 
   package enum Verdict: Hashable, Sendable {
-    /// Make a new one.
+    /// Create a new one.
     case renew
     /// Use this one.
     case use(Secret)

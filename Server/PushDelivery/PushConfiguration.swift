@@ -4,9 +4,9 @@ package import PushNotices
 
 /// How a server sends pushes.
 package struct PushConfiguration: Sendable {
-  /// Nil: no pushes to Apple's devices.
+  /// nil if the server sends no pushes to Apple's devices.
   package var apns: APNsConfiguration?
-  /// Nil: notices of ntfy have no buttons that answer.
+  /// nil if notices of ntfy have no buttons that answer.
   package var answering: NtfyAnswering?
   /// A root certificate, PEM, in addition to the system's: a private authority's.
   package var trustedRootFile: String?
@@ -38,7 +38,7 @@ package struct PushConfiguration: Sendable {
   }
 }
 
-/// A team with Apple, and the apps that it pushes to.
+/// A team at Apple, and the apps that it pushes to.
 package struct APNsConfiguration: Sendable {
   package var key: APNsSigningKey
   /// The allowed bundle ids.

@@ -1,4 +1,4 @@
-/// A fault in the setup of a provider, in words for the server's operator. It quotes no key.
+/// A fault in the setup of a provider, as text for the server's operator. It quotes no key.
 package enum PushConfigurationError: Error, Hashable, Sendable, CustomStringConvertible {
   case keyNotReadable
   case badKeyID

@@ -64,7 +64,7 @@ struct PushExchange: Sendable {
       body = Array(
         try await response.body.collect(upTo: PushLimits.answerBytesMax).readableBytesView)
     } catch is NIOTooManyBytesError {
-      // The status is enough; the rest of such a long body is not read.
+      // The status is enough; the rest of so long a body is not read.
     }
     return HTTPAnswer(
       status: Int(response.status.code), headers: response.headers, body: body,
@@ -116,7 +116,7 @@ enum RetryAfter {
   }
 }
 
-/// Makes the HTTP clients for pushes.
+/// Creates the HTTP clients for pushes.
 struct PushTransport: Sendable {
   private var tls: TLSConfiguration
 
@@ -158,8 +158,7 @@ struct PushTransport: Sendable {
     _ version: HTTPClient.Configuration.HTTPVersion, for host: String? = nil,
     at address: InternetAddress? = nil
   ) -> HTTPClient {
-    // One connection until it is known that HTTP/2 is spoken, so that many first requests do not
-    // open one each.
+    // One connection until HTTP/2 is confirmed, so that many first requests do not open one each.
     let pool = HTTPClient.Configuration.ConnectionPool(
       idleTimeout: .minutes(10),
       concurrentHTTP1ConnectionsPerHostSoftLimit: version == .automatic ? 1 : 8)

@@ -5,13 +5,13 @@ import NetworkAddresses
 import PushNotices
 import Synchronization
 
-/// The HTTP clients for addresses that devices choose. Each is for one host, and connects only to
-/// the address that was found for it and is allowed.
+/// The HTTP clients for addresses that devices choose. Each serves one host, and connects only to
+/// the allowed address that was found for it.
 ///
 /// Devices choose the addresses of their notices, and the server sends requests from within its own
-/// network. So it sends none there: neither to itself, nor to a private network, nor to a
-/// link-local address, unless its owner allows it. The client looks up the name once and connects
-/// to exactly the address that it checked, even if the name changes a moment later.
+/// network. So it sends none to itself, to a private network or to a link-local address, unless its
+/// operator allows it. The client looks up the name once and connects to exactly the address that
+/// it checked, even if the name changes a moment later.
 final class WebClients: Sendable {
   /// Finds the addresses of a host; blocks.
   typealias Resolver = @Sendable (String) -> [InternetAddress]
@@ -81,7 +81,7 @@ final class WebClients: Sendable {
       found = (try? await NIOThreadPool.singleton.runIfActive { resolver(bare) }) ?? []
     }
     guard !found.isEmpty else { throw TransportFailure(reason: "the server cannot be reached") }
-    // A host with both kinds is reached by IPv4 from everywhere.
+    // A host with both kinds can be reached by IPv4 from everywhere.
     let usable = found.filter(mayAsk).sorted { $0.isV4 && !$1.isV4 }
     guard let address = usable.first else { throw TransportFailure(reason: WebClients.forbidden) }
     return address

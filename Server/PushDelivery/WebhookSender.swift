@@ -3,7 +3,7 @@ import NIOCore
 import NIOHTTP1
 import PushNotices
 
-/// Posts signed JSON to an address of the user's own.
+/// Posts signed JSON to an address that the user chose.
 struct WebhookSender: Sendable {
   var exchange: PushExchange
 
@@ -36,7 +36,7 @@ struct WebhookSender: Sendable {
     }
   }
 
-  /// The receiver's text is not passed on: it may quote the request.
+  /// The receiver's text is not returned: it may quote the request.
   private func outcome(of answer: HTTPAnswer) -> PushOutcome {
     let said = "status \(answer.status)"
     switch answer.status {

@@ -1,7 +1,7 @@
 import QueueModel
 import WireProtocol
 
-/// The actions to perform after an event, in order, and the open tasks of the store: each gets one
+/// The actions to perform after an event, in order, and the store's open tasks. Each task gets one
 /// answer.
 struct ActionList: Sendable {
   private var actions: [ServerAction] = []

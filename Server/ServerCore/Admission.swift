@@ -1,8 +1,8 @@
 import QueueModel
 import WireProtocol
 
-/// Decides who may connect, by a code or by a token, and when the tokens of connected devices are
-/// checked against the store.
+/// Decides who may connect, by a code or by a token. Decides when to check the tokens of connected
+/// devices against the store.
 ///
 /// The store has only hashes of codes and tokens.
 struct Admission: Sendable {
@@ -10,7 +10,7 @@ struct Admission: Sendable {
   enum Decision: Sendable {
     case faulted(FaultCode, String)
     case refused(RefusalCode, String, retryAfter: UInt32?)
-    /// The store is asked; until it answers, the connection may send nothing more.
+    /// The store looks it up; until it answers, the connection may send nothing more.
     case asked(Stranger.Asked, StoreTask, StorePurpose)
 
     fileprivate static func refused(_ code: RefusalCode, _ message: String) -> Decision {
@@ -77,7 +77,7 @@ struct Admission: Sendable {
       return .faulted(.malformed, "pair: the id of zeros cannot be a device's")
     }
     let token = PairGrant.token(using: &generator)
-    // Before the answer: a peer that disconnects meanwhile has guessed as well.
+    // Counted before the answer, so that a peer that disconnects meanwhile has used a guess, too.
     throttle.attempted(source: source, uptimeMilliseconds: now.uptimeMilliseconds)
     return .asked(
       .toPair(token: token),
@@ -116,7 +116,7 @@ struct Admission: Sendable {
   mutating func redeemed(_ outcome: StoreOutcome, from source: String) {
     switch outcome {
     case .redemption(.wrong), .redemption(.exhausted): break
-    // A peer with a known code did not guess, and a failed store gives no verdict on the code.
+    // A peer with a known code did not guess, and a failed store proves nothing about the code.
     default: throttle.forgive(source: source)
     }
   }
@@ -137,7 +137,7 @@ struct Admission: Sendable {
     )
   }
 
-  /// Why a device of that role gets no code; nil if it gets one.
+  /// Why a device with that role gets no code; nil if it gets one.
   func refusal(ofCodeFor role: DeviceRole) -> String? {
     guard pairing.devicesMayPair else {
       return "devices may not make codes here. Get one on the server: cospool-server pair. "
@@ -153,7 +153,7 @@ struct Admission: Sendable {
 
   /// Whether it is time to look for tokens that are no longer valid.
   mutating func tokensAreDue(at now: ServerTime) -> Bool { tokenCheck.begin(at: now) }
-  /// The store looks for them; it is not asked again until it answers.
+  /// The store looks for them, and gets no second request until it answers.
   mutating func storeWasAskedForTokens() { tokenCheck.storeWasAsked() }
   mutating func storeAnsweredForTokens() { tokenCheck.storeAnswered() }
 }

@@ -1,8 +1,8 @@
 import QueueModel
 import WireProtocol
 
-/// Authenticated connections that are not up to date yet. Each waits until its workspace is read,
-/// or until nothing of it is in flight; then it is welcomed, or gets what it lacks.
+/// Authenticated connections that are not up to date yet. Each waits until its workspace is loaded,
+/// or has nothing in flight. Then it is welcomed, or gets the missing part of the log.
 ///
 /// Every wait is for a pending answer of the store, and ends with `resume`.
 struct Arrivals: Sendable {
@@ -28,13 +28,13 @@ struct Arrivals: Sendable {
     packing.removeValue(forKey: state) ?? []
   }
 
-  /// A connection is gone or being closed.
+  /// A connection has ended, or is being closed.
   mutating func forget(_ id: ConnectionID, of workspace: WorkspaceID) {
     waiting[workspace]?.removeAll { $0 == id }
   }
 
-  /// Adds an authenticated connection to its workspace, or lets it wait until that is read. Sends
-  /// the whole state to a connection that waited for it.
+  /// Adds an authenticated connection to its workspace, or makes it wait until the workspace is
+  /// loaded. Sends the whole state to a connection that waited for it.
   mutating func resume(
     _ id: ConnectionID, _ connections: inout Connections,
     _ workspaces: inout ResidentWorkspaces, _ actions: inout ActionList, at now: ServerTime
@@ -57,7 +57,7 @@ struct Arrivals: Sendable {
       return workspaces.load(workspace, &actions)
     }
     workspaces[workspace]?.usedAt = now.uptimeMilliseconds
-    // The load under way may show that the log is longer than this device knows.
+    // The load under way may show that the log is longer than the one this device reports.
     if resident.joins.isUnderWay || workspaces.isLoading(workspace) {
       waiting[workspace, default: []].append(id)
       return
@@ -73,7 +73,7 @@ struct Arrivals: Sendable {
       workspaces.sendPresence(to: id, &connections, &actions)
       return workspaces.beginNotifying(id, &connections, &actions, at: now)
     }
-    // Later frames queue behind what the device lacks.
+    // Later frames queue behind those that the device missed.
     connections[id]?.outgoing.hold()
     actions.ask(
       .catchUp(
@@ -109,7 +109,7 @@ struct Arrivals: Sendable {
       .report(
         .joined(
           id, workspace: session.workspace, device: session.device, name: session.deviceName)))
-    // Without it, a device counts as a host whose access does not end.
+    // Without this notice, a device assumes that it is a host whose access does not end.
     if session.role != .host || session.expiresAt != nil {
       connections.send(
         .access(AccessNotice(role: session.role, expiresAt: session.expiresAt)), to: id, &actions)
@@ -124,7 +124,7 @@ struct Arrivals: Sendable {
       to: id, &actions)
   }
 
-  /// The entries that a device lacks are ready to be sent.
+  /// The entries that a device is missing are ready to be sent.
   func caughtUp(
     _ id: ConnectionID, by frames: [[UInt8]], _ connections: inout Connections,
     _ workspaces: inout ResidentWorkspaces, _ actions: inout ActionList, at now: ServerTime
@@ -135,7 +135,7 @@ struct Arrivals: Sendable {
     let own = connections.missedBytes(of: session.workspace) { $0.session.device == session.device }
     let bytes = frames.reduce(0) { $0 + $1.count }
     let max = configuration.quota.waitingBytesMax
-    // A device that does not read must not keep the others out.
+    // A device that does not read must not block the others.
     guard waiting == 0 || waiting + bytes <= max, own == 0 || own + bytes <= max / 4 else {
       return connections.refuse(
         id, .rateLimited, "too much data waits for devices of the workspace to read it",
@@ -148,7 +148,7 @@ struct Arrivals: Sendable {
     if member.notices == nil { workspaces.beginNotifying(id, &connections, &actions, at: now) }
   }
 
-  /// A device lacks too much for log entries, or has another log.
+  /// A device is missing too much for log entries, or has another log.
   mutating func needsSnapshot(
     _ id: ConnectionID, hasDiverged: Bool, _ connections: inout Connections,
     _ workspaces: inout ResidentWorkspaces, _ actions: inout ActionList, at now: ServerTime
@@ -172,8 +172,8 @@ struct Arrivals: Sendable {
       return
     }
     connections[id]?.member?.awaitsSnapshot = false
-    // This also applies to a connection that waits for a state being packed: its entries were
-    // examined in vain.
+    // This also applies to a connection that waits for a state being packed: the work of reading
+    // its entries was wasted.
     guard takesTurn(id, session, &connections, &workspaces, &actions, at: now) else { return }
     let state = PackedState(workspace: session.workspace, prefix: resident.log.head)
     // The state is packed once for all that wait for it.

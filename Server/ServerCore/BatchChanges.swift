@@ -2,7 +2,7 @@ import QueueModel
 import SequenceCRDT
 import WireProtocol
 
-/// Finds the events of a batch that users are notified of; SPECIFICATION.md, section
+/// Finds the events of a batch for which users get notifications; SPECIFICATION.md, section
 /// "Notifications".
 ///
 /// Created with the state before the batch, queried with the state after it.
@@ -25,16 +25,15 @@ struct BatchChanges: Sendable {
   }
 
   /// The maximum bytes of tasks' texts that are read for one batch. A write costs its whole text,
-  /// however few bytes of it the batch has: the text continues in registers that were written
-  /// before.
+  /// however few of its bytes the batch contains: the text continues in registers written before.
   private static let textBytesMax = 8 << 20
-  /// The cost of reading a session's task before and after the batch: the most that it can have.
+  /// The maximum cost of reading a session's task before and after the batch.
   private static let sessionBytes = RegisterField.taskPieces.count * Limits.nameBytesMax
   /// The number of sessions whose tasks are read at a time, to be shown.
   static let sessionsMax = textBytesMax / sessionBytes
 
   private let operations: [Operation]
-  /// The index of the first write whose text is read and notified of.
+  /// The index of the first write whose text is read.
   private let firstRead: Int
   /// The earlier writes of the tasks, by session.
   private var writes: [SessionID: TaskWrite] = [:]
@@ -91,9 +90,9 @@ struct BatchChanges: Sendable {
     return 0
   }
 
-  /// The sessions whose requests the batch may have settled: their tasks were written, or they were
-  /// deleted. All of them, since a request that is no longer awaited must not stay; tasks are only
-  /// read for sessions with a request in an inbox.
+  /// The sessions whose requests the batch may have settled: it wrote their tasks, or deleted them.
+  /// All are returned, because a settled request must not stay. Tasks are only read for sessions
+  /// with a request in an inbox.
   func sessionsThatMayAwaitLess(after content: Workspace) -> Set<SessionID> {
     Set(
       operations.compactMap { operation in
@@ -107,7 +106,7 @@ struct BatchChanges: Sendable {
       })
   }
 
-  /// All sessions whose tasks the batch writes, since a displayed status must not stay as it was.
+  /// All sessions whose tasks the batch writes, because their displayed statuses must be updated.
   func sessionsWithTasks(after content: Workspace) -> Set<SessionID> {
     Set(
       operations.compactMap { operation in
@@ -147,8 +146,8 @@ struct BatchChanges: Sendable {
       let replica = operation.id.replica
       for merge in merges[operation.id] ?? [] {
         concerned.insert(merge.session)
-        // The author of a saved text has not seen the other one: that device gets the notification,
-        // too.
+        // The author of a saved text has not seen the other text, so that device gets the
+        // notification, too.
         news.append(
           NotificationChange(
             name: merge.name, event: .messageMerged(text: merge.text), session: merge.session,
@@ -205,8 +204,8 @@ struct BatchChanges: Sendable {
     return text
   }
 
-  /// The events of a task: the requests that it did not await before (another host's write may
-  /// bring back several), or its end. A request that the batch itself settles is not an event.
+  /// The events of a task: its end, or the requests that it did not await before. Another host's
+  /// write may bring back several. A request that the batch itself settles is not an event.
   private static func events(
     of task: TaskText, besides known: Set<RequestID>, _ current: TaskState?
   ) -> [(TaskRequest?, NotificationEvent)] {

@@ -5,8 +5,8 @@ import WireProtocol
 /// The parts of a batch that make every later change of elements more expensive.
 ///
 /// With each operation on an element, merging searches its tags and introductions, on every device
-/// and at every reading of the log. No honest writer leaves more than a few: it clears the tags
-/// that it sees, and introduces only elements that it does not know.
+/// and at every reading of the log. A correct writer leaves only a few: it clears the tags that it
+/// sees, and introduces only elements that it does not know.
 struct BatchCosts {
   private struct Field: Hashable {
     var element: ElementName
@@ -16,7 +16,7 @@ struct BatchCosts {
   private let content: Workspace
   /// Elements that the batch introduces, by operation.
   private var fresh: [OperationID: ElementName] = [:]
-  /// The number of operations that introduce an element, those in the content included.
+  /// The number of operations that introduce an element, including those in the content.
   private var introductions: [ElementName: Int] = [:]
   /// Tags that the batch added and did not clear, and the number in the content.
   private var tags: [Field: (fresh: Set<OperationID>, before: Int)] = [:]
@@ -67,7 +67,7 @@ struct BatchCosts {
   private mutating func change(
     _ element: ElementName?, _ field: TagField, clears: [OperationID], puts tag: OperationID?
   ) {
-    // The merge refuses operations that name no element.
+    // The merge refuses operations without an element.
     guard let element else { return }
     let field = Field(element: element, field: field)
     tags[field]?.fresh.subtract(clears)

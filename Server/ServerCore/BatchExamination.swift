@@ -4,7 +4,7 @@ import WireProtocol
 
 /// A batch of operations, examined by a server that knows `vector`.
 struct BatchExamination: Hashable, Sendable {
-  /// Whether some of it is in the log already.
+  /// Whether some of it is already in the log.
   private(set) var hasKnown = false
   /// Operations, or their last parts, that are not in the log, in the order of the batch.
   private(set) var fresh: [Operation] = []
@@ -17,8 +17,8 @@ struct BatchExamination: Hashable, Sendable {
 
   /// Sorts the operations of a batch.
   ///
-  /// Known operations are not compared. Before a batch is answered, its device receives every entry
-  /// that it did not send on this connection. So it detects itself whether a copy of it was first.
+  /// Does not compare known operations. Before the server answers a batch, the device gets every
+  /// entry that it did not send on this connection. So it detects whether a copy of it was first.
   ///
   /// - Throws: `BatchError`, also if the batch names unknown operations.
   /// - Complexity: O(operations + references).

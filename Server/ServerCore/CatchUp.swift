@@ -2,13 +2,13 @@ import QueueModel
 import SequenceCRDT
 import WireProtocol
 
-/// The missing part of a device's log as frames: log entries, or a packed snapshot.
+/// The missing part of a device's log, as frames: log entries, or a packed snapshot.
 struct CatchUp {
   /// The work of reading an entry, in the unit of `Operation.packingWork`.
   static let entryWork = 1_000
 
   private(set) var frames: [[UInt8]] = []
-  /// The work done: for each entry the reading, and for each unpacked entry its operations.
+  /// The work done: reading each entry, and the operations of each unpacked entry.
   private(set) var work = 0
 
   /// Log entries as `changes` frames. Neighbours are merged into one delta, which compresses

@@ -19,11 +19,11 @@ struct CommitInFlight: Sendable {
   var answers: [(connection: ConnectionID, response: Response)] = []
   /// Decisions about answers that came without a connection.
   var posts: [Post] = []
-  /// Results of batches of which nothing is stored, in a server that shares its store.
+  /// Results of batches that store nothing, in a server that shares its store.
   var replies: [(batch: PendingBatch, reply: Reply)] = []
-  /// The workspaces that these and the responses are about: the store must confirm their marks.
+  /// The workspaces of these results and responses: the store must confirm their marks.
   var told: Set<WorkspaceID> = []
-  /// The marks that the core knew of all workspaces that it concerns.
+  /// The marks that the core knew of all workspaces that this concerns.
   private(set) var marks: [WorkspaceID: WorkspaceMark] = [:]
 
   /// The result of a batch.
@@ -65,9 +65,9 @@ struct CommitInFlight: Sendable {
     return batch
   }
 
-  /// Leaves out what concerns the workspaces of which nothing was stored.
+  /// Removes the data of workspaces for which nothing was stored.
   ///
-  /// - Returns: the decisions among it that have no connection.
+  /// - Returns: the removed decisions that have no connection.
   mutating func drop(_ lost: [WorkspaceID: WorkspaceLoss]) -> [Post] {
     guard !lost.isEmpty else { return [] }
     entries.removeAll { lost[$0.batch.workspace] != nil }

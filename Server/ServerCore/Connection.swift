@@ -11,7 +11,7 @@ struct Connection: Sendable {
   enum Phase: Sendable {
     /// Its device is unknown.
     case stranger(Stranger)
-    /// Authenticated; waits for its workspace to be read, or to have nothing in flight.
+    /// Authenticated; waits until its workspace is loaded, or has nothing in flight.
     case joining(Hello, Session)
     /// Welcomed.
     case joined(Member)
@@ -56,7 +56,7 @@ struct Connection: Sendable {
     set { if let newValue, case .stranger = phase { phase = .stranger(newValue) } }
   }
 
-  /// Whether a user looks at the workspace. A viewer does not count: it may belong to another
+  /// Whether a user is looking at the workspace. A viewer does not count: it may belong to another
   /// person.
   var isLookedAt: Bool { member.map { $0.isVisible && $0.session.role != .viewer } == true }
 
@@ -66,7 +66,7 @@ struct Connection: Sendable {
 /// A connection whose device is unknown: its time and bytes are limited.
 struct Stranger: Sendable {
   enum Asked: Sendable {
-    /// Nothing has come yet; only `hello` and `pair` are allowed.
+    /// Nothing has arrived yet; only `hello` and `pair` are allowed.
     case nothing
     /// The store looks up the pairing code.
     case toPair(token: [UInt8])
@@ -102,12 +102,12 @@ struct Member: Sendable {
   let session: Session
   /// The time in `welcome`: the device uses this clock as the server's.
   let welcomedAt: ServerTime
-  /// Whether the client holds another log, or one that the server cannot recognize as its own: it
-  /// may offer its state.
+  /// Whether the client holds another log, or one that the server cannot recognize as its own. Then
+  /// the client may offer its state.
   var hasDiverged = false
   /// A state that is being received.
   var offer: OfferedState?
-  /// Whether it waits for a snapshot, because it lacks too much for log entries.
+  /// Whether it waits for a snapshot, because it is missing too much for log entries.
   var awaitsSnapshot = false
   /// The notifications sent on it; nil until it is up to date.
   var notices: Notices?
@@ -122,13 +122,13 @@ struct Member: Sendable {
   struct Notices: Hashable, Sendable {
     private var sent = 0
     private var answered = 0
-    /// The number of its answers that are to notifications from before the inboxes were read again.
+    /// How many answers are still to come for notifications sent before the inboxes were reloaded.
     private var outdated = 0
 
     mutating func wasSent() { sent += 1 }
 
-    /// The inboxes were read again. Answers to earlier notifications do not count, since
-    /// notifications that were missing then may precede the position that they name.
+    /// The inboxes were reloaded. Answers to earlier notifications do not count: notifications that
+    /// were missing then may precede the position in the answer.
     mutating func wereReadAnew() { outdated = sent }
 
     /// An answer arrived.

@@ -6,8 +6,8 @@ extension Connections {
     broadcast(frame, to: [id], &actions)
   }
 
-  /// Sends the same frame to many, or queues it after what waits; connections that are gone or
-  /// closing are skipped.
+  /// Sends the same frame to many connections, or queues it after the frames that wait. Skips
+  /// connections that have ended or are closing.
   mutating func broadcast(
     _ frame: Frame, to ids: [ConnectionID], _ actions: inout ActionList
   ) {
@@ -69,7 +69,7 @@ extension Connections {
     send(.refused(refusal), to: batch.connection, &actions)
   }
 
-  /// Tells an author the result of a batch of which nothing was stored.
+  /// Sends an author the result of a batch that stores nothing.
   mutating func settle(
     _ batch: PendingBatch, _ reply: CommitInFlight.Reply, _ actions: inout ActionList,
     at now: ServerTime
@@ -106,7 +106,7 @@ extension Connections {
   ) {
     guard self[id]?.isClosing == false else { return }
     retire(id)
-    // Frames that wait behind the window are dropped with the connection; the device asks again.
+    // The waiting frames are dropped with the connection; the device requests them again.
     actions.add(.close(id, code: code, reason: reason))
   }
 

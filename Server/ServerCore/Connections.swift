@@ -7,7 +7,7 @@ import WireProtocol
 /// Every frame is sent through here. A closing connection gets no more frames and is no longer a
 /// member of a workspace; `takeDepartures` reports it once.
 struct Connections: Sendable {
-  /// A connection of a known device that is gone or being closed.
+  /// A connection of a known device that has ended or is being closed.
   struct Departure: Sendable {
     let connection: ConnectionID
     let session: Session
@@ -20,7 +20,7 @@ struct Connections: Sendable {
   /// The welcomed ones.
   private var members: [WorkspaceID: Set<ConnectionID>] = [:]
   private var departures: [Departure] = []
-  /// Questions for the output of other devices.
+  /// Requests for the output of other devices.
   var outputs = OutputQuestions()
 
   init(_ configuration: ServerConfiguration) {
@@ -55,7 +55,7 @@ struct Connections: Sendable {
     }
   }
 
-  /// Whether no frame waits for a connection, closing ones aside.
+  /// Whether no frame waits for a connection, except for closing ones.
   var isAllSent: Bool { connections.values.allSatisfy { $0.isClosing || $0.outgoing.isEmpty } }
 
   // MARK: - Opening and closing
@@ -73,7 +73,7 @@ struct Connections: Sendable {
     members[session.workspace, default: []].insert(id)
   }
 
-  /// A connection is gone.
+  /// A connection has ended.
   mutating func remove(_ id: ConnectionID) {
     if let session = connections.removeValue(forKey: id)?.session { left(id, session) }
   }
@@ -82,7 +82,7 @@ struct Connections: Sendable {
   mutating func retire(_ id: ConnectionID) {
     let session = connections[id]?.session
     connections[id]?.phase = .closing
-    // It gets no more frames, and may take its time to close.
+    // It gets no more frames; closing may take any time.
     connections[id]?.outgoing = SendQueue()
     if let session { left(id, session) }
   }
@@ -116,7 +116,7 @@ struct Connections: Sendable {
     members[workspace]?.sorted() ?? []
   }
 
-  /// Bytes of missing log that members have not accepted yet.
+  /// Bytes of missed log entries that members have not accepted yet.
   func missedBytes(
     of workspace: WorkspaceID, where isMeant: (Member) -> Bool = { _ in true }
   ) -> Int {

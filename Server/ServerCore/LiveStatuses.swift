@@ -1,16 +1,15 @@
 package import QueueModel
 
-/// The displayed statuses of running tasks, on devices that have a target for them: begun, changed,
-/// ended. Pure; times are readings of the server's uptime, in milliseconds, unless noted otherwise.
+/// The displayed statuses of running tasks, on devices with a target for them: begun, changed,
+/// ended. Pure. Times are the server's uptime in milliseconds, unless noted otherwise.
 ///
-/// The store keeps which statuses are displayed, and since when, with the change that began or
-/// ended them. So a restarted server continues them. Like the inboxes, they may be ahead of the
-/// store.
+/// The store keeps which statuses are displayed, since when, and the change that began or ended
+/// each. So a restarted server continues them. Like the inboxes, they may be ahead of the store.
 struct LiveStatuses: Sendable {
   private struct Shown: Hashable, Sendable {
     var startedAt: Int64
     var sentAt: Int64
-    /// nil: it was sent before the server started.
+    /// nil if it was sent before the server started.
     var sent: TaskState?
     /// The state to send when it is time.
     var waiting: TaskState?
@@ -28,8 +27,8 @@ struct LiveStatuses: Sendable {
   static let renewalMilliseconds: Int64 = 27_000_000
 
   private var shown: [SessionID: Shown] = [:]
-  /// Events withheld from devices that a user looks at. They are not stored: a restarted server
-  /// sends each status to all devices.
+  /// Events withheld from devices that a user is looking at. They are not stored: a restarted
+  /// server sends each status to all devices.
   private var withheld: [SessionID: [DeviceID: LiveStatusOrder.Event]] = [:]
   /// Sessions whose tasks were changed by batches and have not been examined yet.
   private var concerned: Set<SessionID> = []
@@ -89,7 +88,7 @@ struct LiveStatuses: Sendable {
 
   // MARK: - Displayed statuses
 
-  /// After a restart of the server: what the displayed statuses should show.
+  /// The states to display after a restart of the server.
   ///
   /// - Parameter task: a session's task now.
   /// - Returns: the sessions whose displayed status has ended meanwhile.
@@ -143,7 +142,7 @@ struct LiveStatuses: Sendable {
     }
   }
 
-  /// Removes and returns the events withheld from devices that no user looks at now, with each
+  /// Removes and returns the events withheld from devices that no user is looking at now, with each
   /// task's present state.
   mutating func takeWithheld(
     except looking: Set<DeviceID>
@@ -182,8 +181,8 @@ struct LiveStatuses: Sendable {
 }
 
 /// The status that the push service displays for a running task. The push itself is not stored: the
-/// next update corrects a lost one, a start is retried while the server runs, and a restarted
-/// server sends every state. An end is stored until all devices were notified.
+/// next update corrects a lost one, the running server retries a start, and a restarted server
+/// sends every state. An end is stored until all devices were notified.
 package struct LiveStatusOrder: Hashable, Sendable {
   package enum Event: Hashable, Sendable {
     case started
@@ -192,7 +191,7 @@ package struct LiveStatusOrder: Hashable, Sendable {
     /// Ended and begun again, before a provider ends it.
     case renewed
 
-    /// Whether the store must know of it before it is sent.
+    /// Whether the store must record it before it is sent.
     var changesWhatIsShown: Bool { self != .updated }
   }
 

@@ -1,7 +1,7 @@
 import DispatchAuthority
 package import QueueModel
 
-/// Commits in memory, and which node they are of.
+/// Commits in memory, and the node of each workspace.
 extension MemoryStorage {
   package func take(_ workspace: WorkspaceID) throws(StorageFault) -> WorkspaceHeader? {
     let header = try header(of: workspace)

@@ -84,7 +84,7 @@ extension InboxRecords {
       }
     }
     for (session, status) in changes.shown {
-      // Memory has no push service: no device would be notified of an end.
+      // Memory has no push service, so no device would be notified of an end.
       if case .since(let start) = status {
         statuses[session] = start
       } else {

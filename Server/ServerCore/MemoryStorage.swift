@@ -5,7 +5,7 @@ package import WireProtocol
 /// The store's port in memory, with faults on demand: for tests and for simulation.
 ///
 /// It keeps the promises of the port and nothing else: no file, no time. A copy of its state equals
-/// what a backup or a crash would leave.
+/// the result of a backup or a crash.
 // Unchecked: the port promises calls from one thread at a time, and the same caller uses
 // `withState`. There is no lock, because the core's room has none.
 package final class MemoryStorage: ServerStorage, @unchecked Sendable {
@@ -15,7 +15,7 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
     package var expiresAt: Int64
     package var failures = 0
     package var isUsed = false
-    /// The request of the device that asked for it; nil: the operator made it.
+    /// The request of the device that asked for it; nil if the operator created it.
     package var proposal: CodeProposal?
   }
 
@@ -68,10 +68,10 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
   /// What all nodes share.
   private final class Disk {
     var stored = State()
-    /// Not a part of the state: a store that goes back in time must not draw the same marks again.
+    /// Not part of the state: a store that goes back in time must not draw the same marks again.
     private var marksDrawn: UInt64 = 0
 
-    /// SplitMix64: the same ones in each run, and never the same one twice.
+    /// SplitMix64: the same values in each run, without repetition.
     func drawMark() -> WorkspaceMark {
       marksDrawn &+= 0x9E37_79B9_7F4A_7C15
       var mixed = marksDrawn

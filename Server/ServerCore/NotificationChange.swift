@@ -2,7 +2,7 @@ import QueueModel
 import SequenceCRDT
 import WireProtocol
 
-/// An event in a batch that users are notified of.
+/// An event in a batch for which users get notifications.
 struct NotificationChange: Hashable, Sendable {
   var name: OperationID
   var event: NotificationEvent

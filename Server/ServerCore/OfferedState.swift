@@ -2,7 +2,7 @@ package import QueueModel
 import SequenceCRDT
 package import WireProtocol
 
-/// A device's whole state, for a server whose log lacks some of it; SPECIFICATION.md, section
+/// A device's whole state, for a server whose log is missing some of it; SPECIFICATION.md, section
 /// "Join".
 package struct OfferedState: Hashable, Sendable {
   package var connection: ConnectionID
@@ -41,7 +41,7 @@ package struct OfferedState: Hashable, Sendable {
   }
 }
 
-/// The states that devices offered to a workspace: they are joined one after the other.
+/// The states that devices offered to a workspace; they are joined one after the other.
 struct StateJoins: Sendable {
   private var offers: [OfferedState] = []
   /// Whether the store is joining one; nothing is staged meanwhile.
@@ -53,7 +53,7 @@ struct StateJoins: Sendable {
     offers.append(offer)
   }
 
-  /// Whether a state of a device waits.
+  /// Whether a state from a device waits.
   func holds(_ device: DeviceID) -> Bool { offers.contains { $0.device == device } }
 
   /// Whether a join can begin.
@@ -93,11 +93,11 @@ package struct JoinTask: Sendable {
 
 /// The result of an offered state.
 package enum JoinOutcome: Hashable, Sendable {
-  /// The log has a new entry: the joined state; and the workspace a fresh mark.
+  /// The log has a new entry, the joined state; the workspace has a fresh mark.
   case appended(WorkspaceMark)
   /// The node no longer serves the workspace; nothing was stored.
   case lost(WorkspaceLoss)
-  /// The log holds all of it already.
+  /// The log already contains all of it.
   case nothingNew
   /// It cannot be read, or contradicts itself or the log.
   case refused(reason: String)
@@ -122,7 +122,7 @@ extension JoinTask {
       guard !content.vector.includes(offered.vector) else { return .nothing(.nothingNew) }
       let known = content.image()
       let joined = try known.joined(with: offered.image())
-      // A host must offer a host's changes itself: a part of a state cannot be omitted, since its
+      // A host must offer a host's changes itself. No part of a state can be omitted, because its
       // operations would count as known.
       let changes = role == .host ? [] : joined.registersChanged(since: known)
       if let objection = DeviceRole.objection(of: role, toWriting: changes) {
@@ -140,8 +140,8 @@ extension JoinTask {
       guard bytes.count <= bytesMax else {
         return .nothing(.tooLarge(reason: "\(bytes.count) bytes, at most \(bytesMax)"))
       }
-      // All readers must be able to read it later: each state may be within a limit that both
-      // together exceed.
+      // All readers must be able to read it later: the two states may be within a limit that their
+      // join exceeds.
       _ = try Workspace(image: PackedSnapshot.unpack(bytes))
       return .state(bytes)
     } catch {
@@ -163,7 +163,7 @@ extension ServerCore {
     if let objection = DeviceRole.objection(of: session.role, toWriting: []) {
       return refuse(id, objection.code, objection.message, retryAfter: 60_000, at: now)
     }
-    // Checked before the whole state has arrived: it may be large.
+    // Checked before the whole state has arrived, because it may be large.
     if part.index == 0, let resident = workspaces[session.workspace],
       let objection = resident.allowance.dayObjection(configuration.quota, at: now)
     {
@@ -189,28 +189,28 @@ extension ServerCore {
     connections[id]?.member?.offer = offer
     guard let offer, offer.isComplete else { return }
     connections[id]?.member?.offer = nil
-    // One offer for each snapshot that the device got: a join costs as much as the whole workspace,
-    // however small the state is.
+    // A device may make one offer for each snapshot that it got: a join costs as much as the whole
+    // workspace, however small the state is.
     connections[id]?.member?.hasDiverged = false
     workspaces[session.workspace]?.joins.add(offer)
     joinIfPossible(session.workspace, at: now)
   }
 
-  /// Whether a state of the device is arriving, or waits. Each takes memory, however many
+  /// Whether a state from the device is arriving, or waits. Each state takes memory, however many
   /// connections the device has.
   private func isOffering(_ session: Session) -> Bool {
     workspaces[session.workspace]?.joins.holds(session.device) == true
       || connections.devices(of: session.workspace) { $0.offer != nil }.contains(session.device)
   }
 
-  /// Removes the offered states, since they cannot be joined now.
+  /// Removes the offered states, because they cannot be joined now.
   ///
   /// - Returns: the connections to notify.
   mutating func takeOffers(of id: WorkspaceID) -> [ConnectionID] {
     workspaces[id]?.joins.takeWaiting().map(\.connection) ?? []
   }
 
-  /// Joins the first offered state as soon as nothing of the workspace is being stored. Batches
+  /// Joins the first offered state as soon as no transaction of the workspace is in flight. Batches
   /// wait meanwhile: they would come between the state and its place in the log.
   mutating func joinIfPossible(_ id: WorkspaceID, at now: ServerTime) {
     guard let resident = workspaces[id], resident.joins.isReady, resident.isQuiet,
@@ -233,9 +233,9 @@ extension ServerCore {
       for: .join(id, offer.connection, offer.device))
   }
 
-  /// Refuses a state on a day whose quota is used up. Its device asks again before midnight, since
-  /// the quota may be raised meanwhile. It does not ask soon, since each time it gets the server's
-  /// whole state.
+  /// Refuses a state on a day whose quota is used up. Its device tries again before midnight,
+  /// because the quota may be raised meanwhile. It does not try soon, because it gets the server's
+  /// whole state each time.
   private mutating func refuse(
     _ id: ConnectionID, _ objection: ResidentWorkspace.Rejection, at now: ServerTime
   ) {
@@ -280,7 +280,7 @@ extension ServerCore {
     case .failed(let fault):
       storageFailed(fault, at: now)
       refuseForStorage(connection, at: now)
-      // Only reading shows whether it was stored.
+      // Only reading it again shows whether the state was stored.
       workspaces[id]?.content = nil
       workspaces.load(id, &actions)
     default:

@@ -1,31 +1,31 @@
 import QueueModel
 import WireProtocol
 
-/// Questions for the output of other devices, from their arrival to the answer of the device that
-/// keeps it; SPECIFICATION.md, section "Output". They are in memory alone, and no output stays here.
+/// Requests for the output of other devices, until the device that keeps the output answers;
+/// SPECIFICATION.md, section "Output". They exist only in memory, and no output is stored.
 struct OutputQuestions: Sendable {
-  /// A question that waits for its answer.
+  /// A request that waits for its answer.
   struct Open: Sendable {
     /// The connection that asked, and the number of its request.
     let asker: ConnectionID
     let request: UInt64
-    /// The connection that has to answer.
+    /// The connection that must answer.
     let asked: ConnectionID
     let deadline: Int64
   }
 
   private var open: [UInt64: Open] = [:]
   private var last: UInt64 = 0
-  /// The open questions of each connection, and for each.
+  /// The open requests of each connection, and for each.
   private var byAsker: [ConnectionID: Set<UInt64>] = [:]
   private var byAsked: [ConnectionID: Set<UInt64>] = [:]
   private var rates: [ConnectionID: TokenBucket] = [:]
 
   var count: Int { open.count }
 
-  /// Records a question.
+  /// Records a request.
   ///
-  /// - Returns: its number; nil if that is too many.
+  /// - Returns: its number; nil if there are too many.
   mutating func add(
     _ question: Open, _ traffic: ServerConfiguration.Traffic, uptimeMilliseconds: Int64
   ) -> UInt64? {
@@ -47,24 +47,24 @@ struct OutputQuestions: Sendable {
       rates[asker] ?? TokenBucket(traffic.outputs, uptimeMilliseconds: uptimeMilliseconds)
     rate.refill(uptimeMilliseconds: uptimeMilliseconds)
     let may = !rate.isEmpty
-    // What is refused costs nothing, so that the asker recovers.
+    // A refused request costs nothing, so that the asker recovers.
     if may { rate.spend(1, uptimeMilliseconds: uptimeMilliseconds) }
     rates[asker] = rate
     return may
   }
 
-  /// Ends a question that this connection was asked; nil if it was not.
+  /// Ends a request that was sent to this connection; nil if it was not.
   mutating func take(_ id: UInt64, from asked: ConnectionID) -> Open? {
     guard open[id]?.asked == asked else { return nil }
     return remove(id)
   }
 
-  /// Ends the questions whose time has passed.
+  /// Ends the requests whose time has passed.
   mutating func takeLate(_ uptimeMilliseconds: Int64) -> [Open] {
     open.filter { $0.value.deadline <= uptimeMilliseconds }.keys.sorted().compactMap { remove($0) }
   }
 
-  /// A connection is gone: ends its questions, and those for it.
+  /// A connection has ended: removes its requests, and those for it.
   ///
   /// - Returns: those that it should have answered.
   mutating func takeAll(of connection: ConnectionID) -> [Open] {
@@ -84,9 +84,9 @@ struct OutputQuestions: Sendable {
 }
 
 extension Connections {
-  /// Passes a question on to the latest connection of the device that keeps the output.
+  /// Forwards a request to the latest connection of the device that keeps the output.
   ///
-  /// - Parameter awaySince: since when the device has had no connection, if it has none.
+  /// - Parameter awaySince: since when the device has been disconnected; nil if it is connected.
   mutating func ask(
     _ part: OutputPart, of device: DeviceID, for request: UInt64, by asker: ConnectionID,
     in workspace: WorkspaceID, awaySince: Int64?, _ actions: inout ActionList, at now: ServerTime
@@ -106,7 +106,7 @@ extension Connections {
     send(.outputWanted(OutputQuestion(id: id, part: part)), to: asked, &actions)
   }
 
-  /// A device answers; what it was not asked is dropped.
+  /// A device answered; an answer to no request is dropped.
   mutating func outputReceived(
     _ reply: OutputReply, from asked: ConnectionID, _ actions: inout ActionList
   ) {
@@ -114,7 +114,7 @@ extension Connections {
     answer(question, .output(reply.piece), &actions)
   }
 
-  /// A connection is gone. Its device may be back already, so the question is to be asked again.
+  /// A connection has ended. If its device is already back, the request is sent to it again.
   mutating func endOutputs(of connection: ConnectionID, _ actions: inout ActionList) {
     for question in outputs.takeAll(of: connection) { answer(question, .unavailable, &actions) }
   }

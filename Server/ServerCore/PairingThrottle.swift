@@ -10,7 +10,7 @@ struct PairingThrottle: Hashable, Sendable {
     var changedAt: Int64
   }
 
-  /// The maximum number of remembered sources; beyond it, the longest silent one is forgotten.
+  /// The maximum number of remembered sources; beyond it, the one silent for longest is forgotten.
   static let sourcesMax = 10_000
 
   private let attemptsMax: Int

@@ -2,7 +2,7 @@ import DispatchAuthority
 import QueueModel
 import WireProtocol
 
-/// A question about leases or dispatch that waits for its turn. It comes after every earlier batch,
+/// A request about leases or dispatch that waits for its turn. It comes after every earlier batch,
 /// so that the answer takes those batches into account.
 struct PendingRequest: Hashable, Sendable {
   /// The receiver of the answer.
@@ -18,20 +18,20 @@ struct PendingRequest: Hashable, Sendable {
   var request: AuthorityRequest
 }
 
-/// A workspace's questions to the authority: those that wait for their turn, and open requests for
+/// A workspace's requests to the authority: those that wait for their turn, and open requests for
 /// the next message of a session.
 struct PendingRequests: Sendable {
   typealias Outcome = (answer: AuthorityAnswer, changes: AuthorityRecords)
 
   private var waiting: [PendingRequest] = []
-  /// One for each session: a new one replaces the former.
-  private var standing: [SessionID: PendingRequest] = [:]
+  /// One for each session: a new one replaces the earlier one.
+  private var openRequests: [SessionID: PendingRequest] = [:]
   /// Whether the queues have changed since the open requests were examined.
-  private var standingIsDue = false
+  private var areOpenRequestsDue = false
 
   var waitingCount: Int { waiting.count }
-  /// Whether a question waits, or an open request may have an answer now.
-  var areAnswerable: Bool { !waiting.isEmpty || standingIsDue && !standing.isEmpty }
+  /// Whether a request waits, or an open request may have an answer now.
+  var areAnswerable: Bool { !waiting.isEmpty || areOpenRequestsDue && !openRequests.isEmpty }
 
   mutating func add(_ request: PendingRequest) {
     waiting.append(request)
@@ -39,16 +39,16 @@ struct PendingRequests: Sendable {
 
   /// The queues have changed: open requests may have an answer.
   mutating func queuesChanged() {
-    standingIsDue = true
+    areOpenRequestsDue = true
   }
 
-  /// Removes and returns the questions that wait for their turn.
+  /// Removes and returns the requests that wait for their turn.
   mutating func takeWaiting() -> [PendingRequest] {
     defer { waiting = [] }
     return waiting
   }
 
-  /// Lets the authority decide the waiting questions, in order, and then the open requests.
+  /// Lets the authority decide the waiting requests, in order, and then the open requests.
   mutating func answer(
     by authority: inout Authority, in content: Workspace, at now: ServerTime,
     awaySince: (LeaseHolder) -> Int64?
@@ -61,40 +61,40 @@ struct PendingRequests: Sendable {
     }
     var outcomes: [(PendingRequest, Outcome)] = []
     for pending in takeWaiting() {
-      endStanding(before: pending)
+      endOpenRequests(before: pending)
       guard let outcome = decide(pending, &authority) else {
-        if case .next(let session, _) = pending.request { standing[session] = pending }
+        if case .next(let session, _) = pending.request { openRequests[session] = pending }
         continue
       }
       outcomes.append((pending, outcome))
     }
-    guard standingIsDue else { return outcomes }
-    standingIsDue = false
-    for (session, pending) in standing.sorted(by: { $0.key < $1.key }) {
+    guard areOpenRequestsDue else { return outcomes }
+    areOpenRequestsDue = false
+    for (session, pending) in openRequests.sorted(by: { $0.key < $1.key }) {
       guard let outcome = decide(pending, &authority) else { continue }
-      standing[session] = nil
+      openRequests[session] = nil
       outcomes.append((pending, outcome))
     }
     return outcomes
   }
 
-  /// A host's question about a session ends its open request there.
-  private mutating func endStanding(before pending: PendingRequest) {
+  /// A host's request about a session ends its open request there.
+  private mutating func endOpenRequests(before pending: PendingRequest) {
     switch pending.request {
-    case .dispatch(let dispatch): endStanding(in: dispatch.session, of: pending.asker)
+    case .dispatch(let dispatch): endOpenRequests(in: dispatch.session, of: pending.asker)
     case .release(let session, _), .withdraw(let session):
-      endStanding(in: session, of: pending.asker)
+      endOpenRequests(in: session, of: pending.asker)
     case .lease, .next, .outcome, .answer, .verdict, .whereabouts, .stop, .takeOver: break
     }
   }
 
-  private mutating func endStanding(in session: SessionID, of asker: PendingRequest.Asker) {
-    if standing[session]?.asker == asker { standing[session] = nil }
+  private mutating func endOpenRequests(in session: SessionID, of asker: PendingRequest.Asker) {
+    if openRequests[session]?.asker == asker { openRequests[session] = nil }
   }
 
-  /// A connection is gone; its open requests end.
-  mutating func endStanding(of connection: ConnectionID) {
-    standing = standing.filter { $0.value.asker != .connection(connection) }
+  /// A connection has ended, and so do its open requests.
+  mutating func endOpenRequests(of connection: ConnectionID) {
+    openRequests = openRequests.filter { $0.value.asker != .connection(connection) }
     waiting.removeAll { pending in
       if case .next = pending.request { pending.asker == .connection(connection) } else { false }
     }

@@ -12,28 +12,28 @@ package protocol PushQueue: AnyObject, Sendable {
   func takePushOrders(at now: Int64) throws(StorageFault)
 
   /// The due deliveries to valid targets, and the time of the next ones. Each target's orders keep
-  /// their sequence: while the oldest waits, the others wait, too. Unreadable ones are settled as
+  /// their sequence: while the oldest waits, the others wait, too. Unreadable ones are recorded as
   /// dead.
   func dueDeliveries(at now: Int64, limit: Int) throws(StorageFault) -> DueDeliveries
 
   /// Stores the results of deliveries, and removes orders without open deliveries.
   func settle(_ settled: [SettledDelivery], at now: Int64) throws(StorageFault)
 
-  /// Makes all waiting deliveries due now, and forgets what blocked pushes: the setup has changed.
+  /// Makes all waiting deliveries due now, and clears obstacles to pushes: the setup has changed.
   func hasten(at now: Int64) throws(StorageFault)
 
-  /// The valid targets of devices that may connect; for the user, those that such a device set.
+  /// The valid targets of devices that may connect. The user's are those that such a device set.
   ///
   /// - Parameter now: milliseconds since 1970.
   func validTargets(
     of devices: [DeviceID], in workspace: WorkspaceID, at now: Int64
   ) throws(StorageFault) -> [PushTargetRecord]
 
-  /// All devices were notified of the end of a status, or the notification was given up. A newer
-  /// status of the session stays.
+  /// All devices were notified of the end of a status, or the server gave up notifying them. A
+  /// newer status of the session stays.
   func forget(_ end: LiveStatusEnd) throws(StorageFault)
 
-  /// Stores why pushes of a kind cannot be sent; nil: they can again.
+  /// Stores why pushes of a kind cannot be sent; nil if they can be sent again.
   func note(problem: String?, of kind: String, at now: Int64) throws(StorageFault)
 }
 
@@ -57,7 +57,7 @@ package struct DueDelivery: Hashable, Sendable {
   package var target: PushTargetRecord
   /// The number of attempts.
   package var attempts: Int
-  /// When it was tried first, milliseconds since 1970; nil if it was not.
+  /// When it was first tried, milliseconds since 1970; nil if it was not.
   package var firstAt: Int64?
 
   package init(
@@ -84,7 +84,7 @@ package struct DeliveryKey: Hashable, Sendable {
 
 package struct DueDeliveries: Hashable, Sendable {
   package var due: [DueDelivery]
-  /// When the next one is due, milliseconds since 1970; nil: none waits.
+  /// When the next one is due, milliseconds since 1970; nil if none waits.
   package var nextAt: Int64?
 
   package init(due: [DueDelivery], nextAt: Int64?) {

@@ -9,7 +9,7 @@ import SequenceCRDT
 struct ReadyWorkspaces: Sendable {
   private struct Turn: Sendable {
     var workspace: WorkspaceID
-    /// The work done for it, and its order of arrival: the lesser is first.
+    /// The work done for it, and its order of arrival: the least comes first.
     var place: Int
     var arrival: Int
   }
@@ -23,8 +23,8 @@ struct ReadyWorkspaces: Sendable {
   private var places: [WorkspaceID: Int] = [:]
   /// The number of places at which outdated ones are dropped.
   private var placesMax = 1_000
-  /// The place of the workspace that had its turn last. New arrivals begin there, so silence saves
-  /// nothing up.
+  /// The place of the workspace that last had a turn. New arrivals begin there, so silence earns no
+  /// advantage.
   private(set) var level = 0
 
   var isEmpty: Bool { waiting.isEmpty }

@@ -14,7 +14,7 @@ extension ResidentWorkspace {
     var role: DeviceRole
     /// How many replica ids it may still draw; nil before the first.
     var replicas: TokenBucket?
-    /// How much may still be done to bring it up to date; nil before the first time.
+    /// How much packing its share still allows for it; nil before the first time.
     var catchUps: TokenBucket?
 
     /// Whether its shares are as full as after loading it from the store.
@@ -24,7 +24,7 @@ extension ResidentWorkspace {
       }
     }
 
-    /// Records what the device has stored, its own entries included.
+    /// Records the stored position of the device, its own entries included.
     mutating func advance(to position: UInt64) {
       seen = max(seen, position)
       while let next = authored.first, next <= seen + 1 {
@@ -52,7 +52,7 @@ extension ResidentWorkspace {
     }
   }
 
-  /// Records a paired device, by the store's record of it.
+  /// Records a paired device from the store's record of it.
   mutating func letIn(_ record: DeviceRecord) {
     if devices[record.id] == nil {
       devices[record.id] = Device(
@@ -82,7 +82,7 @@ extension ResidentWorkspace {
       })
   }
 
-  /// The position up to which every device has the log that may still connect with a prefix of it.
+  /// The position that all devices have reached, of those that may still connect with a prefix.
   ///
   /// - Parameter connected: the devices that are connected now.
   func positionSeenByAll(

@@ -11,10 +11,10 @@ extension ResidentWorkspace {
 
   /// Removes requests that no task awaits from the inboxes.
   ///
-  /// - Parameter sessions: those whose tasks may have changed; nil: all.
+  /// - Parameter sessions: those whose tasks may have changed; nil for all.
   mutating func endRequests(in sessions: Set<SessionID>? = nil) {
     guard let content, sessions?.isEmpty != true else { return }
-    // Each task is read once, however many of its requests there are.
+    // Each task is read once, for any number of its requests.
     var tasks: [SessionID: TaskState?] = [:]
     inboxes.requestsEnded { notification in
       let session = notification.session
@@ -27,9 +27,9 @@ extension ResidentWorkspace {
     }
   }
 
-  /// Takes merged messages out of the inboxes whose text was chosen, or that are gone.
+  /// Removes merged messages from the inboxes whose text was chosen, or that no longer exist.
   ///
-  /// - Parameter operations: those that may have ended it; nil: anything may have.
+  /// - Parameter operations: those that may have ended it; nil if any change may have.
   mutating func endMerges(changedBy operations: [Operation]? = nil) {
     guard let content, inboxes.hasMerges else { return }
     let changed = operations.flatMap { operations in
@@ -50,9 +50,9 @@ extension ResidentWorkspace {
     commit.answers += inboxes.takeAnswers()
   }
 
-  /// Stores the task changes of staged batches with the commit: devices are notified once that is
-  /// durable. If there are very many tasks, some are read at a time, and the rest with the next
-  /// batch or a moment later.
+  /// Stores the task changes of staged batches with the commit; devices are notified once that is
+  /// durable. If there are very many tasks, some are read now, and the rest with the next batch or
+  /// a moment later.
   mutating func stageTasks(at now: ServerTime) {
     guard let content else { return }
     guard !liveStatus.showsNothing || !inboxes.receivers(of: .started).isEmpty else {
@@ -68,7 +68,7 @@ extension ResidentWorkspace {
     }
   }
 
-  /// The workspace was read: its displayed statuses may be out of date.
+  /// The workspace was loaded: its displayed statuses may be out of date.
   mutating func resumeLiveStatus(at now: ServerTime) {
     guard let content else { return }
     for session in liveStatus.resumed(content.task(of:)) {
@@ -76,8 +76,8 @@ extension ResidentWorkspace {
     }
   }
 
-  /// Sends a status to devices that no user looks at, and its end to all devices; the others get it
-  /// once no user looks at them.
+  /// Sends a status to devices that no user is looking at, and its end to all devices. The others
+  /// get it once no user is looking at them.
   ///
   /// - Returns: nil if there is no receiver.
   mutating func order(
@@ -110,7 +110,7 @@ extension ResidentWorkspace {
     return orders + withheldOrders(looking: looking, at: now)
   }
 
-  /// Events withheld from devices that a user looked at, and looks at no longer.
+  /// Events withheld from devices that a user was looking at, and no longer is.
   private mutating func withheldOrders(
     looking: Set<DeviceID>, at now: ServerTime
   ) -> [LiveStatusOrder] {
@@ -124,7 +124,7 @@ extension ResidentWorkspace {
 }
 
 extension Workspace {
-  /// The status of a session's agent: none if the session was deleted.
+  /// The status of a session's agent; nil if the session was deleted.
   fileprivate func shownTask(of session: SessionID, at: Int64) -> TaskState {
     task(of: session)
       ?? TaskState(sessionId: session, status: .idle, startTime: at, lastUpdateTime: at)
@@ -136,7 +136,7 @@ extension Workspace {
 }
 
 extension Operation {
-  /// Whether it may end the wait of any messages of a session for a choice.
+  /// Whether it may decide which text applies for any message of a session.
   fileprivate var mayEndChoicesOfASession: Bool {
     switch body {
     case .clearTags(_, .exists, _), .setRegister(_, .onMerge, _, _): true

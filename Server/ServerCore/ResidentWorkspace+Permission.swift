@@ -44,8 +44,8 @@ extension DeviceRole {
 }
 
 extension WorkspaceImage {
-  /// The fields of the registers that an earlier image lacks or has otherwise, one for each
-  /// register.
+  /// The fields of the registers that an earlier image is missing or has with another value, one
+  /// for each register.
   ///
   /// - Complexity: O(n) in sessions and messages.
   func registersChanged(since earlier: WorkspaceImage) -> [RegisterField] {

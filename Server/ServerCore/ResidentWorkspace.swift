@@ -8,19 +8,19 @@ import WireProtocol
 ///
 /// `content` changes when a batch is staged; `head` changes when the store has it. If the store
 /// fails, the content is discarded and read again. So nothing is sent before it is durable, and no
-/// copy of the content has to be kept.
+/// copy of the content is kept.
 struct ResidentWorkspace: Sendable {
   let id: WorkspaceID
-  /// The store's mark, as of what is known here.
+  /// The latest mark of the store that is known here.
   var mark: WorkspaceMark
   var log = WorkspaceLog()
   var devices: [DeviceID: Device] = [:]
-  /// nil after a failure and after long silence: to be read again before the next batch.
+  /// nil after a failure and after long silence; it is read again before the next batch.
   var content: Workspace?
   /// Leases and granted attempts; ahead of the store by the transaction in flight, like the
   /// content.
   private var authority = Authority()
-  /// Questions to the authority.
+  /// Requests to the authority.
   var requests = PendingRequests()
   /// The inboxes of the devices; ahead of the store like the authority.
   var inboxes: ServerInboxes
@@ -61,7 +61,7 @@ struct ResidentWorkspace: Sendable {
   /// Whether nothing is in flight: the content is exactly the durable state.
   var isQuiet: Bool { log.isQuiet }
 
-  /// Uses what was read from the store.
+  /// Adopts the state read from the store.
   mutating func refresh(from loaded: LoadedWorkspace, at now: ServerTime) {
     let header = loaded.header
     log.refresh(from: loaded)
@@ -74,7 +74,7 @@ struct ResidentWorkspace: Sendable {
       liveStatus = LiveStatuses(header.inboxes.statuses, now: now)
     }
     allowance.refresh(from: header)
-    // A joined state may have settled some.
+    // A joined state may have settled some of them.
     endRequests()
     endMerges()
   }
@@ -89,7 +89,7 @@ struct ResidentWorkspace: Sendable {
     return waitingBatches
   }
 
-  /// The store lost the staged changes: the content is ahead of it and useless.
+  /// The store lost the staged changes: the content is ahead of it, and must be read again.
   mutating func stagedWasLost() {
     content = nil
     log.stagedWasLost()
@@ -139,7 +139,7 @@ struct PendingBatch: Hashable, Sendable {
   var device: DeviceID
   var batch: UInt64
   var delta: [UInt8]
-  /// Whether its stamps are too far ahead: its author gets it back as it is logged.
+  /// Whether its stamps are too far ahead: then its author receives it as it is in the log.
   var getsOtherStamps = false
 }
 
@@ -148,10 +148,10 @@ extension ResidentWorkspace {
   enum Staging: Sendable {
     case nothingWaits
     case needsContent
-    /// It repeats operations that may be in flight: examine it again afterwards.
+    /// It repeats operations that may be in flight; examine it again when they are durable.
     case blockedUntilDurable
     case refused(PendingBatch, Rejection)
-    /// All of it is in the log.
+    /// All of it is already in the log.
     case duplicate(PendingBatch, LogPrefix)
     /// Validated and applied to the content, with the events for users.
     case staged(PendingBatch, LogEntry, [NotificationChange])

@@ -56,7 +56,7 @@ extension ResidentWorkspaces {
     for (workspace, _) in commit.inboxes { self[workspace]?.inboxesWereLost() }
   }
 
-  /// A batch became durable: notify its author, and all other members.
+  /// A batch became durable: notifies its author, and all other members.
   mutating func publish(
     _ batch: PendingBatch, _ entry: LogEntry, _ connections: inout Connections,
     _ actions: inout ActionList
@@ -99,8 +99,8 @@ extension ResidentWorkspaces {
     for change in changes.statuses { show(change, of: id, connections, &actions) }
   }
 
-  /// A connection is up to date: it gets the waiting notifications of its device, and new ones from
-  /// now on.
+  /// A connection is up to date: it gets the waiting notifications of its device now, and new ones
+  /// as they arrive.
   mutating func beginNotifying(
     _ id: ConnectionID, _ connections: inout Connections, _ actions: inout ActionList,
     at now: ServerTime
@@ -109,14 +109,14 @@ extension ResidentWorkspaces {
     let (workspace, device) = (member.session.workspace, member.session.device)
     connections[id]?.member?.notices = member.notices ?? Member.Notices()
     self[workspace]?.inboxes.connected(device, uptime: now.uptimeMilliseconds)
-    // A lost inbox lacks what a lost batch had settled: it is sent once the inboxes are read again.
+    // A lost inbox still has what a lost batch removed; it is sent once it is reloaded.
     guard let resident = self[workspace], !resident.inboxes.areLost else { return }
     for notification in resident.inboxes.waiting(for: device) {
       connections.tell(notification, isMissed: true, to: id, &actions)
     }
   }
 
-  /// The inboxes were read again: their entries are sent once more; devices know which they have.
+  /// The inboxes were reloaded: their entries are sent once more; devices know which they have.
   mutating func notifyAnew(
     _ id: WorkspaceID, _ connections: inout Connections, _ actions: inout ActionList,
     at now: ServerTime

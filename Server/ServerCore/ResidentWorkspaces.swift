@@ -3,7 +3,7 @@ import QueueModel
 import WireProtocol
 
 /// The workspaces in memory, and their due work: batches and requests to stage, presence to send,
-/// devices' rows to write. Due work stays recorded until it is taken.
+/// devices' rows to write. Due work is recorded until it is taken.
 struct ResidentWorkspaces: Sendable {
   private let configuration: ServerConfiguration
   private var residents: [WorkspaceID: ResidentWorkspace] = [:]
@@ -36,7 +36,7 @@ struct ResidentWorkspaces: Sendable {
   /// Whether nothing waits to be staged or read.
   var isDone: Bool { ready.isEmpty && loading.isEmpty }
 
-  /// The workspaces that meet a condition, by id: with each tick only these few are sorted.
+  /// The workspaces that meet a condition, by id. Each tick sorts only these few.
   func ids(where needsIt: (ResidentWorkspace) -> Bool) -> [WorkspaceID] {
     residents.filter { needsIt($0.value) }.keys.sorted()
   }
@@ -45,7 +45,7 @@ struct ResidentWorkspaces: Sendable {
 
   func isLoading(_ id: WorkspaceID) -> Bool { loading.contains(id) }
 
-  /// Has the store read a workspace, unless it already does.
+  /// Makes the store read a workspace, unless it already does.
   mutating func load(_ id: WorkspaceID, _ actions: inout ActionList) {
     guard loading.insert(id).inserted else { return }
     actions.ask(.load(id), for: .load(id))
@@ -126,10 +126,10 @@ struct ResidentWorkspaces: Sendable {
 
   // MARK: - Memory
 
-  /// Everything that is known of a workspace is out of date. A load under way goes on.
+  /// All cached data of a workspace is out of date. A load under way continues.
   mutating func forget(_ id: WorkspaceID) { residents[id] = nil }
 
-  /// Unloads workspaces that were not used for a while.
+  /// Unloads workspaces that have not been used for a while.
   ///
   /// - Parameter isWanted: whether a workspace has other work left.
   /// - Returns: whether there was any.
@@ -159,14 +159,14 @@ struct ResidentWorkspaces: Sendable {
 
   /// Stages batches, one workspace after the other in the order of `ReadyWorkspaces`, until nothing
   /// waits or the commit is full. A workspace with much more work done than the first waits for the
-  /// next commit, so that the first need not wait for expensive batches.
+  /// next commit, so that the first does not wait for expensive batches.
   ///
   /// - Returns: whether more waits.
   mutating func stage(
     into commit: inout CommitInFlight, _ connections: inout Connections,
     _ actions: inout ActionList, at now: ServerTime
   ) -> Bool {
-    // A blocked workspace enters again for the next commit.
+    // A blocked workspace becomes ready again for the next commit.
     ready.beginRound()
     var end = Int.max
     while !commit.isFull(configuration.commits), let id = ready.next(before: end) {
@@ -204,7 +204,7 @@ struct ResidentWorkspaces: Sendable {
     case .staged(let batch, let entry, let news):
       commit.bytes += entry.content.bytes.count
       commit.entries.append((batch, entry))
-      // Most batches have no events: a keystroke must not pay for them.
+      // Most batches have no events; a keystroke must not pay for them.
       if !news.isEmpty { residents[id]?.post(news, Audience(of: id, connections), at: now) }
       residents[id]?.stageTasks(at: now)
       stageInboxes(id, into: &commit)
@@ -212,7 +212,7 @@ struct ResidentWorkspaces: Sendable {
       reply(
         .refused(.invalid("the operations are not causally ready")), to: batch, in: &commit,
         &connections, &actions, at: now)
-      // Read again after the commit in flight; until then nothing more is staged.
+      // Read again after the commit in flight; nothing is staged until then.
       residents[id]?.content = nil
       markReady(id)
       return false
@@ -220,8 +220,8 @@ struct ResidentWorkspaces: Sendable {
     return true
   }
 
-  /// Gives the result of a batch of which nothing is stored: at once, or once the store confirmed
-  /// that this is still the state.
+  /// Sends the result of a batch that stores nothing: at once, or once the store has confirmed that
+  /// this is still the state.
   private func reply(
     _ reply: CommitInFlight.Reply, to batch: PendingBatch, in commit: inout CommitInFlight,
     _ connections: inout Connections, _ actions: inout ActionList, at now: ServerTime
@@ -239,7 +239,7 @@ struct ResidentWorkspaces: Sendable {
     if configuration.sharesStore, commit.answers.count > answers { commit.told.insert(id) }
   }
 
-  /// Answers the waiting requests, by the content as the commit leaves it. The answers are sent
+  /// Answers the waiting requests from the content as the commit leaves it. The answers are sent
   /// with the commit.
   private mutating func stageRequests(
     _ id: WorkspaceID, into commit: inout CommitInFlight, _ connections: Connections,
@@ -265,9 +265,9 @@ struct ResidentWorkspaces: Sendable {
 struct Audience: Sendable {
   /// Devices that are notified over a connection.
   let connected: Set<DeviceID>
-  /// Devices that a user looks at.
+  /// Devices that a user is looking at.
   let visible: Set<DeviceID>
-  /// Whether a user looks at a device that is not a viewer.
+  /// Whether a user is looking at a device that is not a viewer.
   let isLooking: Bool
 
   init(of id: WorkspaceID, _ connections: Connections) {

@@ -1,4 +1,4 @@
-/// The waiting frames of one receiver: first what it missed, then what happened since.
+/// The waiting frames of one receiver: first those that it missed, then live ones.
 ///
 /// The core hands the driver no more than a window. So the driver's buffers stay small, and
 /// catching up does not count as slowness.
@@ -10,7 +10,7 @@ struct SendQueue: Sendable {
   private var live: [[UInt8]] = []
   private var liveNext = 0
   private var liveBytes = 0
-  /// Bytes handed to the driver and not known to be sent.
+  /// Bytes handed to the driver that it has not reported as sent.
   private(set) var handedBytes = 0
   /// Whether the missed frames are still being read; live frames must not overtake them.
   private(set) var isHeld = false

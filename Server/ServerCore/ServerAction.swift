@@ -4,17 +4,17 @@ package import WireProtocol
 /// An action of the driver after an event; actions are performed in order.
 package enum ServerAction: Sendable {
   /// Sends one encoded frame, the same bytes to each connection. The driver reports the unsent
-  /// bytes with `bytesBuffered` as they change; the core holds back what exceeds its window.
+  /// bytes with `bytesBuffered` as they change; the core holds back the bytes beyond its window.
   case send([UInt8], to: [ConnectionID])
-  /// Closes with a WebSocket close code after everything sent before; no more frames are read from
-  /// it.
+  /// Closes with a WebSocket close code after sending all earlier frames; no more frames are read
+  /// from it.
   case close(ConnectionID, code: CloseCode, reason: String)
-  /// Drops the connection at once, unsent bytes included: the receiver does not read.
+  /// Drops the connection and its unsent bytes at once, because the receiver does not read.
   case abort(ConnectionID, reason: String)
   /// Stops or resumes reading from the connection, so that its sender slows down.
   case setReading(ConnectionID, isOn: Bool)
-  /// The connection has authenticated for a workspace: the driver need not count its raw bytes any
-  /// longer.
+  /// The connection has authenticated for a workspace; the driver no longer needs to count its raw
+  /// bytes.
   case authenticated(ConnectionID, WorkspaceID)
   /// Runs the task on the store's thread, in order, and reports `storeFinished`.
   case store(StoreTaskID, StoreTask)
@@ -57,9 +57,9 @@ package enum ServerReport: Hashable, Sendable {
   case revoked(ConnectionID, device: DeviceID)
   /// A user decided an agent's request: over a connection, or by the button of a notice.
   case decided(ConnectionID?, workspace: WorkspaceID, device: DeviceID, Verdict)
-  /// A device had operations that the log lacked; its state was joined.
+  /// A device had operations that the log was missing; its state was joined.
   case stateJoined(ConnectionID, workspace: WorkspaceID, device: DeviceID)
-  /// The store was changed by something else than this process; its devices connect again.
+  /// Something other than this process changed the store; its devices connect again.
   case workspaceLost(WorkspaceID, WorkspaceLoss)
   case storageFailed(StorageFault)
   case storageRecovered

@@ -15,9 +15,9 @@ package struct ServerConfiguration: Hashable, Sendable {
   package var notifications = Notifications()
   package var times = Times()
   package var advice = Advice()
-  /// Whether other nodes use the same store. Then nothing is answered before the store has
-  /// confirmed that this node's knowledge is up to date; and workspaces in which something has to be
-  /// pushed are looked for again and again, because the node that served them may have ended.
+  /// Whether other nodes use the same store. Then the store confirms that this node is up to date
+  /// before any answer. The node also keeps looking for workspaces with pending pushes, because the
+  /// node that served them may have ended.
   package var sharesStore = false
 
   package init() {}
@@ -28,7 +28,7 @@ package struct ServerConfiguration: Hashable, Sendable {
     package var burst: Int64
   }
 
-  /// An allowance for something rare: how often at once, and once in how many seconds in the long
+  /// An allowance for something rare: how often at once, and the seconds for each one in the long
   /// run.
   package struct Allowance: Hashable, Sendable {
     package var burst: Int
@@ -56,12 +56,12 @@ package struct ServerConfiguration: Hashable, Sendable {
     package var slowConsumerBytesMax = 8 << 20
     /// Bytes handed to the driver for one receiver, above which the core holds back the rest.
     package var sendWindowBytes = 2 << 20
-    /// Questions for the output of other devices: open ones of one connection, open ones for one
-    /// connection, and the number that a connection may ask.
+    /// Requests for the output of other devices: the open ones of one connection, the open ones for
+    /// one connection, and the number that a connection may send.
     package var outputsMax = 16
     package var outputsWantedMax = 64
     package var outputs = Rate(perSecond: 32, burst: 256)
-    /// How long the asked device may take, beyond the time that it is to wait.
+    /// How long the asked device may take, beyond the wait that the request names.
     package var outputMilliseconds: Int64 = 10_000
   }
 
@@ -69,7 +69,7 @@ package struct ServerConfiguration: Hashable, Sendable {
   package struct Commits: Hashable, Sendable {
     package var batchesMax = 1_000
     package var bytesMax = 8 << 20
-    /// The number of operations examined before a transaction, refused ones included; a batch is
+    /// The number of operations examined before a transaction, including refused ones; a batch is
     /// examined as a whole. All workspaces wait that long.
     package var operationsMax = 1_024
   }
@@ -101,9 +101,9 @@ package struct ServerConfiguration: Hashable, Sendable {
     package var connectionsMax = 16
     /// Replica ids that a device may draw.
     package var replicas = Allowance(burst: 1_000, seconds: 60)
-    /// How often the whole state, or as much of the log as may be merged, is packed for a device. A
-    /// device with a full disk asks with every connection, on average every 15 seconds, and is
-    /// never delayed.
+    /// How often the server packs the whole state for a device, or as much of the log as may be
+    /// merged. A device with a full disk requests it with every connection, on average every 15
+    /// seconds, and is never delayed.
     package var catchUps = Allowance(burst: 32, seconds: 10)
     /// How far ahead of the server's clock a stamp may be.
     package var stampAheadMillisecondsMax = Limits.stampAheadMillisecondsMax
@@ -117,16 +117,16 @@ package struct ServerConfiguration: Hashable, Sendable {
     package var unitsMax = WorkspaceQuota.unitsMaxMax
     /// Bytes of changes in a day (UTC).
     package var dailyBytesMax = 1 << 30
-    /// Bytes of a whole state, as it is sent: above them a workspace accepts nothing new, and none
-    /// is joined. Devices accept twice as much, since a state grows until its next snapshot. A
+    /// Bytes of a whole state, as it is sent. Above them, a workspace accepts nothing new and joins
+    /// no state. Devices accept twice as much, because a state grows until its next snapshot. A
     /// workspace's own limits do not raise it.
     package var stateBytesMax = WireLimits.stateBytesMax
     /// Bytes of states and entries that may wait for devices to read them, except for the first; a
     /// quarter of it for one device, except for its first. A workspace's own limits do not raise
     /// it.
     package var waitingBytesMax = 256 << 20
-    /// The number of waiting questions about leases, dispatch and requests. A workspace's own
-    /// limits do not raise it.
+    /// The number of waiting requests about leases, dispatch and agents. A workspace's own limits
+    /// do not raise it.
     package var requestsMax = 1_000
   }
 
@@ -134,7 +134,7 @@ package struct ServerConfiguration: Hashable, Sendable {
   package struct Notifications: Hashable, Sendable {
     /// How long a connected device may take to store a notification before it is pushed as well.
     package var patienceMilliseconds: Int64 = 10_000
-    /// Older events are not notified of when they arrive.
+    /// Older events cause no notification when they arrive.
     package var ageMillisecondsMax: Int64 = 7 * 86_400_000
   }
 
@@ -144,18 +144,18 @@ package struct ServerConfiguration: Hashable, Sendable {
     package var idleMilliseconds: Int64 = 60_000
     /// When the content of a workspace with connected but silent devices is unloaded.
     package var connectedIdleMilliseconds: Int64 = 30_000
-    /// Presence is sent at most this often per workspace.
+    /// The minimum time between two frames of presence in a workspace.
     package var presenceMilliseconds: Int64 = 200
-    /// Rows of seen positions and last-seen times alone are written at most this often.
+    /// The minimum time between two writes of rows with only seen positions and last-seen times.
     package var touchMilliseconds: Int64 = 1_000
     /// How often the tokens of live connections are checked against the store.
     package var tokenCheckMilliseconds: Int64 = 1_000
-    /// How often a server that shares its store looks for workspaces that no node serves, in which
-    /// something has to be pushed.
+    /// How often a server that shares its store looks for workspaces with pending pushes that no
+    /// node serves.
     package var unpushedMilliseconds: Int64 = 5_000
-    /// How long the store is left alone after a failure.
+    /// How long after a failure the store gets no new tasks.
     package var storageRetryMilliseconds: Int64 = 1_000
-    /// How long damaged data is left alone, unless it is requested.
+    /// How long damaged data is not read again, unless it is requested.
     package var damageRetryMilliseconds: Int64 = 60_000
     /// How long a graceful stop may take before connections are closed anyway.
     package var stopMilliseconds: Int64 = 3_000
@@ -174,15 +174,15 @@ package struct ServerConfiguration: Hashable, Sendable {
 package struct PairingRules: Hashable, Sendable {
   /// Wrong codes after which a source pauses.
   package var failuresMax = 5
-  /// Wrong codes, from any source, after which an open code of their name ends. By then, one of
-  /// 64,000 codes is guessed; and an attacker who wants to end all of them has to guess 400,000
-  /// times within ten minutes.
+  /// Wrong codes, from any source, after which an open code with their name ends. By then, one of
+  /// 64,000 codes is guessed. An attacker who wants to end all of them must guess 400,000 times
+  /// within ten minutes.
   package var codeFailuresMax = 1_000
   /// How long a source pauses after its wrong codes, in milliseconds.
   package var pauseMilliseconds: Int64 = 60_000
   /// Whether devices with the role of a host get codes for new devices.
   package var devicesMayPair = false
-  /// Codes that one device gets within the lifetime of one, used or not.
+  /// Codes that one device gets within a code's lifetime, used or not.
   package var deviceCodesMax = 8
 
   package init() {}

@@ -36,7 +36,7 @@ extension ServerCore {
     }
   }
 
-  /// Sends the answers whose grounds are durable now.
+  /// Sends the answers whose grounds are now durable.
   mutating func deliver(_ answers: [(connection: ConnectionID, response: Response)]) {
     withConnections {
       for (connection, response) in answers {
@@ -45,7 +45,7 @@ extension ServerCore {
     }
   }
 
-  /// Sends the verdict on a request to every other connection of a workspace.
+  /// Sends the decision about a request to every other connection of a workspace.
   mutating func publish(
     _ verdicts: [(workspace: WorkspaceID, by: PendingRequest.Asker, record: VerdictRecord)]
   ) {
@@ -89,7 +89,7 @@ extension ServerCore {
 }
 
 extension DeviceRole {
-  /// The answer to a request without asking the authority, if the role does not allow it.
+  /// The answer to a request that the role does not allow; nil if the authority must decide.
   fileprivate func refusal(of request: AuthorityRequest) -> AuthorityAnswer? {
     switch request {
     case .lease, .dispatch, .next: self == .host ? nil : .otherHost(nil)

@@ -29,7 +29,7 @@ extension ServerCore {
     if isReleased { actions.add(.contentReleased) }
   }
 
-  /// Ends a stop once everything accepted is stored, or when its time is up.
+  /// Ends a stop when all accepted data is stored, or when its time is up.
   mutating func finishStopIfDone(at now: ServerTime) {
     guard let stopping, !stopping.isFinished else { return }
     let isTimeUp = now.uptimeMilliseconds >= stopping.deadline

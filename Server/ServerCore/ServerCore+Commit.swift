@@ -15,13 +15,13 @@ extension ServerCore {
       guard changes.batch != 0 else {
         return fault(id, .malformed, "changes: a batch is numbered from 1")
       }
-      // After goAway the server accepts nothing new; the client sends it again elsewhere.
+      // After goAway the server accepts nothing new; the client sends it again to the next server.
       guard stopping == nil else { return }
       let batch = PendingBatch(
         connection: id, workspace: session.workspace, device: session.device,
         batch: changes.batch, delta: changes.delta)
       withConnections { $0.holds(batch, &$1) }
-      // Its contents are examined when it is its turn.
+      // Its contents are examined in its turn.
       if let objection = DeviceRole.objection(of: session.role, toWriting: []) {
         return refuse(batch, objection, at: now)
       }
@@ -56,7 +56,7 @@ extension ServerCore {
 
   // MARK: - Staging
 
-  /// Validates what waits, and hands it to the store in one transaction, unless one is in flight.
+  /// Validates the waiting batches, and hands them to the store unless a transaction is in flight.
   mutating func stageCommit(at now: ServerTime) {
     guard commitInFlight == nil else { return }
     if storeHealth.isLeftAlone(at: now) {
@@ -81,7 +81,7 @@ extension ServerCore {
 
   // MARK: - The store's answers
 
-  /// The store has done a task.
+  /// The store has finished a task.
   mutating func finished(_ purpose: StorePurpose, _ outcome: StoreOutcome, at now: ServerTime) {
     switch purpose {
     case .redeem(let id, let request, let source):
@@ -128,7 +128,7 @@ extension ServerCore {
     case .committed(let result):
       storageWorked()
       for (id, mark) in result.marks { workspaces[id]?.mark = mark }
-      // Closed first: nothing of this commit reaches their members.
+      // These are closed first, so that nothing of this commit reaches their members.
       for (id, loss) in result.lost.sorted(by: { $0.key < $1.key })
       where workspaces[id]?.mark == commit.marks[id] {
         lose(id, loss, at: now)

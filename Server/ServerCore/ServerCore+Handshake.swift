@@ -27,7 +27,7 @@ extension ServerCore {
   ) {
     admission.redeemed(outcome, from: source)
     if case .redemption(.granted(let workspace, _, let wasRevoked, let letInBy)) = outcome {
-      // The older token was replaced, even if the connection that should get the new one is gone.
+      // The older token was replaced, even if the connection for the new one has ended.
       actions.add(
         .report(
           .paired(

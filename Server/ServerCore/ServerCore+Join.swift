@@ -11,7 +11,7 @@ extension ServerCore {
     }
   }
 
-  /// The entries that devices lack are ready to be sent, or are too many to send.
+  /// The entries that devices are missing are ready to be sent, or are too many to send.
   mutating func caughtUp(_ ids: [ConnectionID], _ outcome: StoreOutcome, at now: ServerTime) {
     for id in ids where connections[id]?.member != nil {
       switch outcome {
@@ -59,7 +59,7 @@ extension ServerCore {
       resume(joins, at: now)
       takePosts(of: id)
       joinIfPossible(id, at: now)
-      // Even without writes: each joined state is an entry as large as all before.
+      // Saved even without writes: each joined state is an entry as large as all earlier ones.
       if workspaces[id]?.hasLongTail(configuration) == true { saveSnapshotIfDue(id, at: now) }
       workspaces.markReadyIfBusy(id)
       stageCommit(at: now)
@@ -86,8 +86,8 @@ extension ServerCore {
     lose(id, .changedElsewhere, at: now)
   }
 
-  /// The store is not as this node left it: everything that is known of the workspace is forgotten,
-  /// and its members connect again. Connections that are still being welcomed wait until it is read.
+  /// The store is not as this node left it. The node forgets the workspace, and its members connect
+  /// again. Connections that are still being welcomed wait until it is loaded.
   mutating func lose(_ id: WorkspaceID, _ loss: WorkspaceLoss, at now: ServerTime) {
     actions.add(.report(.workspaceLost(id, loss)))
     refuseRequests(of: id)

@@ -26,7 +26,7 @@ extension ServerCore {
     findUnpushed(at: now)
   }
 
-  /// Reads the workspaces with notifications to push: once after the start, or again and again.
+  /// Looks for workspaces with pending pushes: once after the start, or repeatedly.
   private mutating func findUnpushed(at now: ServerTime) {
     guard stopping == nil, storeHealth.works, !storeHealth.arePushesDamaged(at: now),
       unpushed.takeTurn(configuration, at: now)
@@ -162,7 +162,7 @@ extension ServerCore {
     storeInboxes(of: report.workspace, at: now)
   }
 
-  /// Stores the changes of the inboxes, as soon as that is possible.
+  /// Stores the changes of the inboxes as soon as possible.
   private mutating func storeInboxes(of id: WorkspaceID, at now: ServerTime) {
     guard let resident = workspaces[id] else { return }
     if resident.inboxes.areLost { return workspaces.load(id, &actions) }
@@ -172,12 +172,12 @@ extension ServerCore {
   }
 }
 
-/// When workspaces with notifications to push were looked for.
+/// When the server last looked for workspaces with pending pushes.
 struct UnpushedSearch: Sendable {
-  /// In uptime; nil before the first time, and after a failure.
+  /// In uptime; nil before the first search, and after a failure.
   private var lookedAt: Int64?
 
-  /// Whether they are to be looked for now.
+  /// Whether to look for them now.
   mutating func takeTurn(_ configuration: ServerConfiguration, at now: ServerTime) -> Bool {
     if let lookedAt {
       guard configuration.sharesStore,
@@ -191,12 +191,12 @@ struct UnpushedSearch: Sendable {
 
 /// The server's check of an address that a device registers.
 package enum PushTargetCheck: Hashable, Sendable {
-  /// It is usable; this is how it is shown, without its secrets.
+  /// It is usable; this is its displayed form, without its secrets.
   case usable(shownAddress: String)
   /// The fault in it, for the user who wrote it.
   case unusable(String)
 
-  /// Checks only the kind: without a push service, nothing more is known.
+  /// Checks only the kind, because without a push service the address cannot be checked.
   package static func ofKind(_ kind: String, _ address: String) -> PushTargetCheck {
     guard ["apns", "ntfy", "webhook"].contains(kind) else {
       return .unusable("\(kind) is not a kind of push target: choose apns, ntfy or webhook")
@@ -207,7 +207,7 @@ package enum PushTargetCheck: Hashable, Sendable {
 }
 
 extension StoredNotification {
-  /// A device gets the complete notification: it has the data anyway, so nothing is held back.
+  /// A device gets the complete notification: it has the data anyway.
   func frame(isMissed: Bool) -> InboxNotification {
     InboxNotification(
       position: position, name: name, event: event, isMissed: isMissed, session: session,

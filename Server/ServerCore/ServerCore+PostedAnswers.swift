@@ -2,7 +2,7 @@ import DispatchAuthority
 package import QueueModel
 package import WireProtocol
 
-/// Names an answer that came without a connection, by the button of a notice.
+/// Names an answer that came without a connection, from the button of a push.
 package struct PostedAnswerID: RawRepresentable, Hashable, Sendable {
   package var rawValue: UInt64
 
@@ -13,20 +13,20 @@ package struct PostedAnswerID: RawRepresentable, Hashable, Sendable {
 
 /// The result of an answer that came without a connection.
 package enum PostedAnswerOutcome: Hashable, Sendable {
-  /// It counts; `isRepeated` if it counted before.
+  /// The answer counts; `isRepeated` if it counted before.
   case taken(isRepeated: Bool)
   /// Another answer came first, from the named device.
   case answeredAlready(Verdict, by: String?)
-  /// The request is no longer awaited.
+  /// The agent no longer awaits an answer.
   case notAwaited
-  /// Nothing can be stored now, or too much waits: it may be posted again.
+  /// Nothing can be stored now, or too much waits; it may be posted again.
   case unavailable
 }
 
-/// Answers by button. They wait in the workspace's line with those that come over connections, and
+/// Answers by button. They wait in the workspace's queue with those that come over connections, and
 /// the same authority decides; SPECIFICATION.md, section "Answers by button".
 extension ServerCore {
-  /// An answer whose workspace must be read first.
+  /// An answer whose workspace must be loaded first.
   struct PostedAnswer: Hashable, Sendable {
     var id: PostedAnswerID
     var answer: AnswerRequest
@@ -64,20 +64,20 @@ extension ServerCore {
     workspaces[workspace]?.requests.add(
       PendingRequest(
         asker: .post(posted.id),
-        // An answer lets no store run anything.
+        // An answer gives no store permission to run anything.
         holder: LeaseHolder(device: posted.device, store: StoreID(rawValue: 0)),
         id: posted.id.rawValue, request: .answer(posted.answer)))
     workspaces.markReady(workspace)
   }
 
-  /// The workspace of the answers was read.
+  /// The workspace of the answers was loaded.
   mutating func takePosts(of workspace: WorkspaceID) {
     for posted in waitingPosts.removeValue(forKey: workspace) ?? [] {
       enqueue(posted, in: workspace)
     }
   }
 
-  /// The workspace of the answers cannot be read.
+  /// The workspace of the answers cannot be loaded.
   mutating func refusePosts(of workspace: WorkspaceID, _ outcome: PostedAnswerOutcome) {
     for posted in waitingPosts.removeValue(forKey: workspace) ?? [] {
       actions.add(.answerSettled(posted.id, outcome))

@@ -9,11 +9,11 @@ import WireProtocol
 /// the driver performs them and reports the results as further events. The same events with the
 /// same arguments give the same actions, so a simulation can drive it.
 ///
-/// The way of a device's batch: `frameReceived` queues it in its workspace. As soon as no
-/// transaction is in flight, the waiting batches of all workspaces are validated, applied to the
-/// content in memory and handed to the store as one `commit` task. `storeFinished` makes them
-/// visible: acknowledgements, fan-out, positions. One transaction is in flight at a time; batches
-/// that arrive meanwhile go into the next.
+/// The path of a device's batch: `frameReceived` queues it in its workspace. As soon as no
+/// transaction is in flight, the core validates the waiting batches of all workspaces, applies them
+/// to the content in memory and hands them to the store as one `commit` task. `storeFinished`
+/// publishes the result: acknowledgements, fan-out, positions. One transaction is in flight at a
+/// time; batches that arrive meanwhile go into the next.
 ///
 ///     frames ──▶ Connections ──▶ Admission ──▶ Arrivals ──▶ ResidentWorkspaces ──▶ store
 ///                     ▲                                             │                │
@@ -27,7 +27,7 @@ package struct ServerCore: Sendable {
   var workspaces: ResidentWorkspaces
   var admission: Admission
   var arrivals: Arrivals
-  /// Answers without a connection whose workspaces must be read first.
+  /// Answers without a connection whose workspaces must be loaded first.
   var waitingPosts: [WorkspaceID: [PostedAnswer]] = [:]
   var commitInFlight: CommitInFlight?
   var storeHealth: StoreHealth
@@ -55,7 +55,7 @@ package struct ServerCore: Sendable {
     storeHealth = StoreHealth(configuration)
   }
 
-  /// Whether the server works: it is not stopping, and the store works.
+  /// Whether the server is running normally: it is not stopping, and the store works.
   package var isHealthy: Bool { stopping == nil && storeHealth.works }
   /// Whether a stop was requested.
   package var isStopping: Bool { stopping != nil }
@@ -103,7 +103,7 @@ package struct ServerCore: Sendable {
     _ bytes: [UInt8], on id: ConnectionID, at now: ServerTime,
     using generator: inout some RandomNumberGenerator
   ) -> [ServerAction] {
-    // A frame may arrive while the connection is being closed: dropped.
+    // A frame that arrives while the connection is being closed is dropped.
     guard let connection = connections[id], !connection.isClosing else { return [] }
     guard withConnections({ $0.admit(bytes.count, from: id, &$1, at: now) }) else {
       return actions.take()
@@ -141,7 +141,7 @@ package struct ServerCore: Sendable {
     return actions.take()
   }
 
-  /// A connection is gone, whichever side closed it.
+  /// A connection has ended, whichever side closed it.
   package mutating func connectionClosed(_ id: ConnectionID, at now: ServerTime) -> [ServerAction] {
     guard let connection = connections[id] else { return [] }
     connections.remove(id)
@@ -153,7 +153,7 @@ package struct ServerCore: Sendable {
     return actions.take()
   }
 
-  /// The store has done a task.
+  /// The store has finished a task.
   package mutating func storeFinished(
     _ id: StoreTaskID, _ outcome: StoreOutcome, at now: ServerTime
   ) -> [ServerAction] {
@@ -162,7 +162,7 @@ package struct ServerCore: Sendable {
     return actions.take()
   }
 
-  /// The process must stop: announce it, store what was accepted, close.
+  /// The process must stop: announces it, stores accepted data, closes connections.
   package mutating func stopRequested(at now: ServerTime) -> [ServerAction] {
     guard stopping == nil else { return [] }
     stopping = Stopping(deadline: now.uptimeMilliseconds + configuration.times.stopMilliseconds)
@@ -176,7 +176,7 @@ package struct ServerCore: Sendable {
     return actions.take()
   }
 
-  /// Time has passed; call it several times a second.
+  /// Time has passed; call this several times a second.
   package mutating func clockTicked(at now: ServerTime) -> [ServerAction] {
     connections.timePassed(&actions, at: now)
     noteDepartures()
@@ -206,12 +206,12 @@ package struct ServerCore: Sendable {
     return body(&connections, &actions)
   }
 
-  /// Removes connections that are gone or being closed from their workspaces.
+  /// Removes connections that have ended or are being closed from their workspaces.
   mutating func noteDepartures() {
     for departure in connections.takeDepartures() {
       let session = departure.session
       arrivals.forget(departure.connection, of: session.workspace)
-      workspaces[session.workspace]?.requests.endStanding(of: departure.connection)
+      workspaces[session.workspace]?.requests.endOpenRequests(of: departure.connection)
       connections.endOutputs(of: departure.connection, &actions)
       guard departure.wasMember else { continue }
       workspaces.presenceChanged(in: session.workspace)

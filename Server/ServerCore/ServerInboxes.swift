@@ -1,8 +1,8 @@
 import QueueModel
 import WireProtocol
 
-/// The inboxes of a workspace's devices, and of its user: their entries, what was pushed, and when
-/// a push is due. Pure; like the content it may be ahead of the store by the transaction in flight.
+/// The inboxes of a workspace's devices and of its user: their entries, and the state of the
+/// pushes. Pure. Like the content, they may be ahead of the store by one transaction.
 ///
 /// Times are readings of the server's uptime, in milliseconds.
 struct ServerInboxes: Sendable {
@@ -10,27 +10,27 @@ struct ServerInboxes: Sendable {
     var isPushed = false
     var isAcknowledged = false
     /// When it is pushed, unless its device reports that it is visible. The user's own targets also
-    /// wait until no device was looked at for the delay.
+    /// wait until no user has looked at a device for the delay.
     var dueAt: Int64
   }
 
   private var notifications: [UInt64: StoredNotification] = [:]
   /// The entries that are requests, by request.
   private var requests: [RequestID: Set<UInt64>] = [:]
-  /// Those that are about a merged message, by message.
+  /// The entries about a merged message, by message.
   private var merges: [MessageID: Set<UInt64>] = [:]
   private var inboxes: [DeviceID: [UInt64: Entry]] = [:]
   private var preferences: [DeviceID: NotificationPreferences] = [:]
   private var targets: [DeviceID: [PushTargetID: PushTargetRecord]] = [:]
   private var lastPosition: UInt64
-  /// Devices that had a connection when time passed last.
+  /// The devices that had a connection at the last tick.
   private var connected: Set<DeviceID> = []
   /// Notifications up to here are in the store and may be sent.
   private(set) var durablePosition: UInt64
   /// Changes that were not handed to the store yet.
   private var changes = InboxChanges()
   let patienceMilliseconds: Int64
-  /// When a device was last looked at; nil: none since the server started.
+  /// When a user last looked at a device; nil if none has since the server started.
   var lookedAt: Int64?
   /// Whether the store failed to keep the changes: the inboxes must be read again.
   private(set) var areLost = false
@@ -47,14 +47,14 @@ struct ServerInboxes: Sendable {
       note(notification)
     }
     for entry in records.entries {
-      // Devices that lost their connection with the server have time to come back.
+      // Devices that lost their connection with the server get time to reconnect.
       inboxes[entry.device, default: [:]][entry.position] = Entry(
         isPushed: entry.isPushed, isAcknowledged: entry.isAcknowledged,
         dueAt: uptime + patienceMilliseconds)
     }
   }
 
-  /// Whether a user looked at a device so recently that the user's own target is not notified yet.
+  /// Whether a user looked at a device so recently that the user's own targets must still wait.
   func isLookFresh(uptime: Int64) -> Bool {
     guard isPushable(.person), let lookedAt else { return false }
     return uptime - lookedAt < Int64(preferences(of: .person).personDelaySeconds) * 1_000
@@ -84,7 +84,7 @@ struct ServerInboxes: Sendable {
 
   mutating func wereLost() { areLost = true }
 
-  /// Replaces lost inboxes by the store's.
+  /// Replaces lost inboxes with the store's.
   mutating func readAgain(_ records: InboxRecords, uptime: Int64) {
     let (lookedAt, answers) = (lookedAt, answers)
     self = ServerInboxes(records, patienceMilliseconds: patienceMilliseconds, uptime: uptime)
@@ -106,7 +106,7 @@ struct ServerInboxes: Sendable {
   // MARK: - Inboxes
 
   /// Puts events into the inboxes of devices, and of the user. An event without a question counts
-  /// as seen if a user looks at one of the devices.
+  /// as seen if a user is looking at one of the devices.
   mutating func post(
     _ news: [NotificationChange], to devices: [DeviceID], _ audience: Audience, uptime: Int64
   ) {
@@ -119,7 +119,7 @@ struct ServerInboxes: Sendable {
         $0 != item.author && !preferences(of: $0).off.contains(category)
       }
       guard !receivers.isEmpty else { continue }
-      // This one replaces an earlier one of the same message.
+      // This entry replaces an earlier one for the same message.
       if let message = item.message { end(Array(merges[message] ?? [])) }
       lastPosition += 1
       let notification = StoredNotification(
@@ -139,8 +139,8 @@ struct ServerInboxes: Sendable {
     for device in devices + [.person] { shorten(device) }
   }
 
-  /// Shortens an inbox that is too large: first the oldest entries that no user has to answer go,
-  /// then the oldest.
+  /// Shortens an inbox that is too large. The oldest entries that need no answer from a user are
+  /// removed first, then the oldest of all.
   private mutating func shorten(_ device: DeviceID) {
     guard let inbox = inboxes[device], inbox.count > WireLimits.inboxMax else { return }
     let waiting = inbox.filter { !$0.value.isAcknowledged }.keys.sorted()
@@ -185,7 +185,7 @@ struct ServerInboxes: Sendable {
     }
   }
 
-  /// Removes requests that are no longer awaited from all inboxes; pushed ones are retracted.
+  /// Removes requests that are no longer awaited from all inboxes; retracts those that were pushed.
   ///
   /// - Complexity: O(requests that are in inboxes), if none has ended.
   mutating func requestsEnded(where isOver: (StoredNotification) -> Bool) {
@@ -201,7 +201,7 @@ struct ServerInboxes: Sendable {
   /// Whether a merged message is in an inbox.
   var hasMerges: Bool { !merges.isEmpty }
 
-  /// Takes merged messages out of all inboxes whose text was chosen, or that are gone.
+  /// Removes merged messages from all inboxes whose text was chosen, or that no longer exist.
   ///
   /// - Complexity: O(merged messages in inboxes) if all still wait.
   mutating func mergesEnded(where isOver: (MessageID) -> Bool) {
@@ -236,7 +236,7 @@ struct ServerInboxes: Sendable {
     }
   }
 
-  /// A device was revoked: its waiting notifications and push targets are gone from the store.
+  /// A device was revoked: the store has removed its waiting notifications and push targets.
   mutating func forget(_ device: DeviceID) {
     for position in (inboxes[device] ?? [:]).keys.sorted() { remove(position, from: device) }
     inboxes[device] = nil
@@ -265,8 +265,8 @@ struct ServerInboxes: Sendable {
     }
   }
 
-  /// Notifies the user's own targets once no device was looked at for the delay: at once, if that
-  /// is the case already. A user who looks has seen notifications without a question.
+  /// Notifies the user's own targets once no user has looked at a device for the delay, which may
+  /// be already. A user who is looking has seen notifications without a question.
   private mutating func notifyPerson(isLooking: Bool, uptime: Int64) {
     guard isPushable(.person) else { return }
     let unpushed = (inboxes[.person] ?? [:]).filter { !$0.value.isPushed }
@@ -279,13 +279,13 @@ struct ServerInboxes: Sendable {
     }
   }
 
-  /// Nothing waits for a user without a target.
+  /// Nothing waits for a user who has no target.
   private mutating func emptyUnreachable() {
     guard !isPushable(.person) else { return }
     for position in (inboxes[.person] ?? [:]).keys.sorted() { remove(position, from: .person) }
   }
 
-  /// A device connected: it has time to receive what waits.
+  /// A device connected; it gets time to receive what waits.
   mutating func connected(_ device: DeviceID, uptime: Int64) {
     connected.insert(device)
     for position in (inboxes[device] ?? [:]).keys {
@@ -326,7 +326,7 @@ struct ServerInboxes: Sendable {
     return setter.flatMap { preferences[$0] } ?? NotificationPreferences()
   }
 
-  /// Devices that want to display running tasks and can, with whether they want details. An end is
+  /// Devices that can and want to display running tasks, and whether they want details. An end is
   /// also sent to devices that no longer want it.
   func receivers(of event: LiveStatusOrder.Event) -> [DeviceID: Bool] {
     var receivers: [DeviceID: Bool] = [:]

@@ -5,25 +5,25 @@ package import WireProtocol
 /// The port to the server's durable store; `ServerStore` implements it over SQLite, a simulation in
 /// memory.
 ///
-/// Calls are synchronous and come from one thread at a time. Everything except `token` and
-/// `redeem`, which find the workspace, is keyed by the workspace.
+/// Calls are synchronous and come from one thread at a time. The workspace is the key of all except
+/// `token` and `redeem`, which find it.
 package protocol ServerStorage: AnyObject, Sendable {
   /// The token with this hash, revoked or not.
   func token(hash: [UInt8]) throws(StorageFault) -> TokenRecord?
 
   /// Exchanges a code for a token in one transaction, or counts a wrong guess against the open
-  /// codes of its name.
+  /// codes with its name.
   func redeem(_ redemption: CodeRedemption) throws(StorageFault) -> RedemptionOutcome
 
-  /// Stores a pairing code that a device requested, unless that device no longer has access or got
-  /// too many.
+  /// Stores a pairing code that a device requested, unless that device no longer has access or
+  /// already got too many.
   func addCode(_ proposal: CodeProposal) throws(StorageFault) -> CodeOutcome
 
   /// The devices that lost their access since the last call, in the workspaces of the given tokens.
   /// Devices that were reported before may be left out.
   func lapsedAccess(among tokens: [ConnectedToken]) throws(StorageFault) -> LapsedAccess
 
-  /// The marks of workspaces that have others now than these.
+  /// The marks of workspaces whose marks differ from these.
   func marks(
     otherThan known: [WorkspaceID: WorkspaceMark]
   ) throws(StorageFault) -> [WorkspaceID: WorkspaceMark]
@@ -32,7 +32,7 @@ package protocol ServerStorage: AnyObject, Sendable {
   func header(of workspace: WorkspaceID) throws(StorageFault) -> WorkspaceHeader?
 
   /// The same, for the node that serves the workspace from now on. If another node served it, or
-  /// none, it gets a fresh mark, so that no commit of that node is stored any more.
+  /// none, it gets a fresh mark, so that no later commit of that node is stored.
   func take(_ workspace: WorkspaceID) throws(StorageFault) -> WorkspaceHeader?
 
   /// The latest snapshot of a prefix that ends at a position or before it.
@@ -44,12 +44,12 @@ package protocol ServerStorage: AnyObject, Sendable {
 
   /// Log entries after a position, in order, at most `limit`.
   ///
-  /// - Parameter bytesMax: the last entry is the one with which they reach this number of bytes.
+  /// - Parameter bytesMax: the last entry is the one that reaches this number of bytes.
   func entries(of workspace: WorkspaceID, after position: UInt64, limit: Int, bytesMax: Int)
     throws(StorageFault) -> [LogEntry]
 
   /// Stores everything in one durable transaction, or nothing, except the changes of workspaces
-  /// that have other marks than the batch knows. The others get fresh marks.
+  /// whose marks differ from the batch's. All other changed workspaces get fresh marks.
   func commit(_ batch: CommitBatch) throws(StorageFault) -> CommitResult
 
   /// Stores events about access, the newest of each kind.
@@ -60,7 +60,7 @@ package protocol ServerStorage: AnyObject, Sendable {
 
   /// Stores a snapshot of a prefix of the log, and keeps the one before it. Log entries before a
   /// position that both cover are dropped; the one at the position keeps the chain for devices that
-  /// have the log up to there. Entries are also dropped if a device that lacks them would get a
+  /// have the log up to there. Entries are also dropped if a device without them would get a
   /// snapshot instead.
   ///
   /// - Returns: whether it was stored: false if the log is another one.
@@ -68,9 +68,9 @@ package protocol ServerStorage: AnyObject, Sendable {
     _ snapshot: StoredSnapshot, of workspace: WorkspaceID, truncatingBefore position: UInt64
   ) throws(StorageFault) -> Bool
 
-  /// The workspaces in which statuses of tasks are displayed, or in which the inbox of a device
-  /// with valid push targets has entries that were neither acknowledged nor pushed. Those that
-  /// another living node serves are left out.
+  /// The workspaces that display statuses of tasks, or in which a device with valid push targets
+  /// has inbox entries that were neither acknowledged nor pushed. Those that another living node
+  /// serves are left out.
   func workspacesWithUnpushed() throws(StorageFault) -> [WorkspaceID]
 }
 
@@ -110,7 +110,7 @@ package struct DeviceRecord: Hashable, Sendable {
   package var name: String
   /// Everything up to here is stored on the device.
   package var seenLogPosition: UInt64
-  /// When it was connected last, milliseconds since 1970; nil for never.
+  /// When it was last connected, milliseconds since 1970; nil for never.
   package var lastSeenAt: Int64?
   package var role: DeviceRole
 
@@ -191,8 +191,8 @@ package struct CodeProposal: Hashable, Sendable {
   /// The device that requested it.
   package var device: DeviceID
   package var role: DeviceRole
-  /// How long the new device has access; nil: as long as the requesting device. Never longer than
-  /// that.
+  /// How long the new device has access, never longer than the requesting device; nil for as long
+  /// as that one.
   package var accessMilliseconds: Int64?
   package var wallMilliseconds: Int64
   package var expiresAt: Int64
@@ -228,7 +228,7 @@ package struct CodeProposal: Hashable, Sendable {
 /// The result of the proposal.
 package enum CodeOutcome: Hashable, Sendable {
   case added
-  /// The device got as many codes as it may in that time.
+  /// The device already got its maximum of codes for that time.
   case tooMany
   /// The device no longer has access.
   case noAccess
@@ -241,7 +241,7 @@ package enum RedemptionOutcome: Hashable, Sendable {
     letInBy: DeviceID? = nil)
   /// The device's access was revoked, and the code was requested by another device.
   case revoked
-  /// The workspace knows the device already, and the code was requested by yet another device.
+  /// The workspace already knows the device, and another device requested the code.
   case known
   /// Unknown, used or expired; the guess was counted.
   case wrong
@@ -330,8 +330,8 @@ package struct CommitBatch: Sendable {
   /// Leases and dispatches; each row replaces the one with the same key.
   package var records: [(workspace: WorkspaceID, records: AuthorityRecords)] = []
   package var inboxes: [(workspace: WorkspaceID, changes: InboxChanges)] = []
-  /// The marks that the node knows, of all these workspaces, and of those about which it says
-  /// something that the store must confirm.
+  /// The marks that the node knows: of all these workspaces, and of those whose state it reports
+  /// and the store must confirm.
   package var marks: [WorkspaceID: WorkspaceMark] = [:]
 
   package init() {}

@@ -5,7 +5,7 @@ package struct StorageFault: Error, Hashable, Sendable, CustomStringConvertible 
     case full
     /// Reading or writing failed, or the file may not be written.
     case unavailable
-    /// Another process holds the file for too long.
+    /// Another process has held the file for too long.
     case busy
     /// The stored data contradicts itself.
     case corrupt

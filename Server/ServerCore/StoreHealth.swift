@@ -1,14 +1,14 @@
 import QueueModel
 
-/// Whether the store works, by its answers, and which of its data is damaged.
+/// Whether the store works, judged by its answers, and which of its data is damaged.
 struct StoreHealth: Sendable {
   private let retryMilliseconds: Int64
   private let damageRetryMilliseconds: Int64
   /// When it failed last, uptime; nil while it works.
   private var failedAt: Int64?
   private var isProbed = false
-  /// Workspaces that could not be read because they are damaged, and when the last attempt was,
-  /// uptime.
+  /// Workspaces that could not be loaded because they are damaged, and the uptime of the last
+  /// attempt.
   private var damagedWorkspaces: [WorkspaceID: Int64] = [:]
   /// When damaged pushes were last found, uptime.
   private var pushesDamagedAt: Int64?
@@ -20,7 +20,7 @@ struct StoreHealth: Sendable {
 
   var works: Bool { failedAt == nil }
 
-  /// Whether it failed recently: then it gets no new tasks.
+  /// Whether it failed recently; then it gets no new tasks.
   func isLeftAlone(at now: ServerTime) -> Bool {
     isWithin(retryMilliseconds, of: failedAt, now)
   }
@@ -58,7 +58,7 @@ struct StoreHealth: Sendable {
     if fault.code == .corrupt { pushesDamagedAt = now.uptimeMilliseconds }
   }
 
-  /// Whether a workspace was found damaged recently: then it is left alone unless it is requested.
+  /// Whether a workspace was recently found damaged; then it is read only on request.
   func isDamaged(_ workspace: WorkspaceID, at now: ServerTime) -> Bool {
     isWithin(damageRetryMilliseconds, of: damagedWorkspaces[workspace], now)
   }

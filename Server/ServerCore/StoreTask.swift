@@ -7,13 +7,13 @@ package enum StoreTask: Sendable {
   case authenticate(tokenHash: [UInt8])
   case redeem(CodeRedemption)
   case addCode(CodeProposal)
-  /// Also looks at the marks that the node knows.
+  /// Also compares the marks that the node knows.
   case findLapsed([ConnectedToken], known: [WorkspaceID: WorkspaceMark])
   /// Takes the workspace, and reads it.
   case load(WorkspaceID)
   case catchUp(CatchUpTask)
   case commit(CommitBatch)
-  /// The whole state at a prefix, for a device that lacks much of it.
+  /// The whole state at a prefix, for a device that is missing much of it.
   case packSnapshot(Workspace, of: WorkspaceID, prefix: LogPrefix, partBytesMax: Int)
   /// Packs a state, then becomes a `keepSnapshot`.
   case saveSnapshot(WorkspaceID, Workspace, prefix: LogPrefix, truncatingBefore: UInt64)
@@ -32,8 +32,8 @@ extension StoreTask {
     /// On the store's thread, in order.
     case inOrder
     /// In parallel with the others, when it is the workspace's turn. It takes long, and only packs
-    /// durable data, so the others do not wait for it. Loading is not such a task: it has to see
-    /// the results of earlier tasks.
+    /// durable data, so the others do not wait for it. Loading is not such a task: it needs the
+    /// results of earlier tasks.
     case beside(WorkspaceID)
     /// Its `preparation` in parallel with the others, then the rest in order.
     case preparedBeside(WorkspaceID)
@@ -91,7 +91,7 @@ package enum StoreOutcome: Sendable {
   case token(TokenRecord?)
   case redemption(RedemptionOutcome)
   case code(CodeOutcome)
-  /// - marks: those of workspaces that have others than the task knew.
+  /// - marks: those of workspaces whose marks differ from the task's.
   case lapsed(LapsedAccess, marks: [WorkspaceID: WorkspaceMark])
   /// nil if there is no such workspace.
   case workspace(LoadedWorkspace?)
@@ -99,12 +99,12 @@ package enum StoreOutcome: Sendable {
   ///
   /// - work: the work to merge entries, in the unit of `CatchUp`; 0 for a state.
   case frames([[UInt8]], work: Int)
-  /// The log does not hold the missing entries, or they are too many.
+  /// The log does not contain the missing entries, or they are too many.
   ///
   /// - isPrefix: whether the device's log is known to be a prefix of this log.
   case snapshotNeeded(isPrefix: Bool)
   case committed(CommitResult)
-  /// - bytes: nil if the log is another one, so that nothing was saved.
+  /// - bytes: nil if the log is another one, so nothing was saved.
   case snapshotSaved(bytes: Int?)
   case joined(JoinOutcome)
   /// Workspaces with notifications that still have to be pushed.
@@ -207,8 +207,8 @@ extension ServerStorage {
     return try content(of: id, header)
   }
 
-  /// Reads a workspace: the latest snapshot and the log after it or, if that does not lead to the
-  /// head, the previous snapshot and the log after that.
+  /// Reads a workspace: the latest snapshot and the log after it. If that does not lead to the
+  /// head, reads the previous snapshot and the log after that.
   private func content(
     of id: WorkspaceID, _ header: WorkspaceHeader
   ) throws(StorageFault) -> LoadedWorkspace {

@@ -12,11 +12,11 @@ package struct StoredNotification: Hashable, Sendable {
   package var session: SessionID
   /// The approval or question that can be answered.
   package var request: RequestID?
-  /// The merged message whose text is to be chosen.
+  /// The merged message whose text must be chosen.
   package var message: MessageID?
   /// When it happened, milliseconds since 1970.
   package var milliseconds: Int64
-  /// When the request expires, milliseconds since 1970; nil: it stays useful.
+  /// When the request expires, milliseconds since 1970; nil if it stays useful.
   package var expiresAt: Int64?
 
   package init(
@@ -37,13 +37,13 @@ package struct StoredNotification: Hashable, Sendable {
   /// Whether it asks for an answer.
   package var isRequest: Bool { request != nil }
 
-  /// It stays until a user answers or chooses.
+  /// Whether it stays until a user answers or chooses.
   package var awaitsPerson: Bool { isRequest || message != nil }
 
-  /// Whether it can only be answered at the agent's own prompt, never from another device.
+  /// Whether a user can answer it only at the agent's own prompt, not from another device.
   package var isAskedAtHost: Bool { expiresAt.map { $0 <= milliseconds } ?? false }
 
-  /// When it becomes useless, milliseconds since 1970; nil: it stays useful.
+  /// When it becomes useless, milliseconds since 1970; nil if it stays useful.
   package var uselessAt: Int64? { isAskedAtHost ? nil : expiresAt }
 }
 
@@ -51,7 +51,7 @@ package struct StoredNotification: Hashable, Sendable {
 package struct InboxEntry: Hashable, Sendable {
   package var device: DeviceID
   package var position: UInt64
-  /// Whether the push service got it, and must retract it once it is no longer awaited.
+  /// Whether it was pushed, so that it must be retracted once it is no longer awaited.
   package var isPushed: Bool
   /// Whether the device has it. After that, only pushed entries that can still be retracted are
   /// kept.
@@ -77,7 +77,7 @@ extension DeviceID {
 package struct PushTargetRecord: Hashable, Sendable {
   /// The owner.
   package var device: DeviceID
-  /// The device that set it: the target is used as long as that device may connect.
+  /// The device that set it; the target is used as long as that device may connect.
   package var setBy: DeviceID
   package var id: PushTargetID
   package var kind: String
@@ -133,7 +133,7 @@ package struct PushTargetReport: Hashable, Sendable {
   package var target: PushTargetRecord
   package var isValid: Bool
   package var reason: String
-  /// When it accepted a push, milliseconds since 1970; nil: it did not.
+  /// When it accepted a push, milliseconds since 1970; nil if it did not.
   package var deliveredAt: Int64?
 
   package init(
@@ -222,7 +222,7 @@ package enum ShownStatus: Hashable, Sendable {
 
 /// The notifications of a workspace.
 package struct InboxRecords: Hashable, Sendable {
-  /// The position of the latest notification, whether it still exists or not.
+  /// The position of the latest notification, even if that no longer exists.
   package var lastPosition: UInt64
   /// The notifications that are in any inbox.
   package var notifications: [StoredNotification]
@@ -254,13 +254,13 @@ package struct InboxRecords: Hashable, Sendable {
 /// Changes of the notifications of a workspace, to be stored in this order.
 package struct InboxChanges: Hashable, Sendable {
   package enum Target: Hashable, Sendable {
-    /// Replaces the one with the same device and id.
+    /// Replaces the target with the same device and id.
     case set(PushTargetRecord)
     case remove(DeviceID, PushTargetID)
   }
 
   package var posted: [StoredNotification] = []
-  /// Each replaces the one with the same device and position.
+  /// Each replaces the entry with the same device and position.
   package var entries: [InboxEntry] = []
   package var removed: [InboxEntry] = []
   package var preferences: [DeviceID: NotificationPreferences] = [:]

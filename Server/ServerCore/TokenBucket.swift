@@ -29,7 +29,7 @@ package struct TokenBucket: Hashable, Sendable {
     level = min(level + elapsed * perSecond, burst * 1_000)
   }
 
-  /// Whether as much may be spent as from a new one.
+  /// Whether as much may be spent as from a new bucket.
   func isFull(uptimeMilliseconds: Int64) -> Bool {
     var refilled = self
     refilled.refill(uptimeMilliseconds: uptimeMilliseconds)

@@ -8,7 +8,7 @@ struct WorkspaceAllowance: Sendable {
   var quota = WorkspaceQuota()
   private var written = DailyWrites()
 
-  /// Uses what was read from the store.
+  /// Adopts the values read from the store.
   mutating func refresh(from header: WorkspaceHeader) {
     quota = header.quota
     written = header.written
@@ -31,7 +31,7 @@ struct WorkspaceAllowance: Sendable {
   }
 
   /// The objection to more on this day, if any. The last batch of a day is accepted as a whole and
-  /// spends the rest: otherwise a state that is larger than a day's share could never arrive.
+  /// spends the rest; otherwise a state larger than a day's share could never arrive.
   func dayObjection(
     _ usual: ServerConfiguration.Quota, at now: ServerTime
   ) -> ResidentWorkspace.Rejection? {

@@ -5,7 +5,7 @@ import WireProtocol
 struct WorkspaceLog: Sendable {
   /// The durable log.
   private(set) var head = LogPrefix.empty
-  /// The log with what is staged; equal to `head` if nothing is in flight.
+  /// The log with the staged entries; equal to `head` if nothing is in flight.
   private(set) var stagedHead = LogPrefix.empty
   private var stagedBytes = 0
   /// Entries after the latest snapshot, and their bytes.
@@ -17,10 +17,10 @@ struct WorkspaceLog: Sendable {
 
   /// Whether nothing is in flight.
   var isQuiet: Bool { stagedHead == head }
-  /// Its bytes in the store, with what is staged.
+  /// Its bytes in the store, including staged ones.
   var storedBytes: Int { snapshotBytes + tailBytes + stagedBytes }
 
-  /// Uses what was read from the store.
+  /// Adopts the state read from the store.
   mutating func refresh(from loaded: LoadedWorkspace) {
     head = loaded.header.head
     stagedHead = head
@@ -73,7 +73,7 @@ struct WorkspaceLog: Sendable {
     snapshotInFlight = (tailEntries, tailBytes)
   }
 
-  /// The snapshot was stored; nil if that failed, to be tried again after the next commit.
+  /// The snapshot was stored; nil if that failed, and it is tried again after the next commit.
   mutating func snapshotEnded(bytes: Int?) {
     guard let covered = snapshotInFlight else { return }
     snapshotInFlight = nil

@@ -1,11 +1,11 @@
 package import QueueModel
 
-/// A random number in the row of a workspace, which changes with everything that is stored there.
+/// A random number in the row of a workspace, which changes whenever something is stored there.
 ///
-/// A node that finds another mark than the one that it knows is behind the store: another node
-/// serves the workspace, the store went back in time, or a commit that was reported as failed was
-/// stored. It forgets what it knows of the workspace. A counter would not do: a store that lost its
-/// latest commits would count through the same numbers again.
+/// A node that finds a mark other than its own is behind the store: another node serves the
+/// workspace, the store went back in time, or a commit reported as failed was stored. The node then
+/// forgets the workspace. A counter would not work: a store that lost its latest commits would
+/// count through the same numbers again.
 package struct WorkspaceMark: RawRepresentable, Hashable, Sendable {
   package var rawValue: UInt64
 
@@ -35,7 +35,7 @@ package enum WorkspaceLoss: String, Hashable, Sendable {
 package struct CommitResult: Hashable, Sendable {
   /// The fresh marks of the workspaces whose changes were stored.
   package var marks: [WorkspaceID: WorkspaceMark]
-  /// The workspaces of which nothing was stored.
+  /// The workspaces for which nothing was stored.
   package var lost: [WorkspaceID: WorkspaceLoss]
 
   package init(

@@ -1,6 +1,6 @@
 /// The limits of one workspace, if it has its own.
 package struct WorkspaceQuota: Hashable, Sendable {
-  /// The greatest `unitsMax`: the claim of a snapshot of any size, so that every state can be read.
+  /// The greatest `unitsMax`: every snapshot can claim it, so that every state can be read.
   package static let unitsMaxMax: UInt64 = 1 << 25
 
   /// Bytes of its latest snapshot and of the log after it.

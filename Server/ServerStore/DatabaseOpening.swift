@@ -37,7 +37,7 @@ package enum DatabaseOpening {
     else { throw StoreOpeningError.unavailable(path: unfinished, reason: "it cannot be created") }
     try beforeCopying()
     try queue.inDatabase { try $0.execute(sql: "VACUUM INTO ?", arguments: [unfinished]) }
-    // A faster process has upgraded the file by now, and kept a copy of the old one.
+    // A faster process has already upgraded the file, and kept a copy of the old one.
     guard try appliedMigrations(ofCopy: unfinished) == applied else { return }
     guard rename(unfinished, copy) == 0 else {
       throw StoreOpeningError.unavailable(path: copy, reason: String(cString: strerror(errno)))
@@ -71,7 +71,7 @@ package enum DatabaseOpening {
   static let asideMark = ".corrupt-"
 
   /// Moves the damaged file and its companions to a free name: all of them, or none. Without its
-  /// log the file would be an older state, which might look sound.
+  /// log the file would be an older state, which might appear intact.
   ///
   /// - Returns: where the file is now; nil if it could not be moved.
   static func setAside(

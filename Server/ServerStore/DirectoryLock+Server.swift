@@ -3,7 +3,7 @@ package import ProcessResources
 extension DirectoryLock {
   package static let serverName = "server.lock"
 
-  /// Keeps a second server off a data directory, or a second backup off a folder of backups.
+  /// Prevents a second server in a data directory, or a second backup in a folder of backups.
   ///
   /// - Parameter name: the file of the lock; by default the server's own.
   package convenience init(

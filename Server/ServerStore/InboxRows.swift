@@ -30,7 +30,7 @@ struct InboxRows {
           SELECT 1 FROM inbox i WHERE i.workspace = n.workspace AND i.position = n.position)
         """, arguments: [number]
     ).compactMap { row in try readable { try StoredNotification(row: row) } }
-    // A notification that cannot be read must not keep a workspace from opening.
+    // A notification that cannot be read must not prevent a workspace from opening.
     let readablePositions = Set(records.notifications.map(\.position))
     records.entries = try Row.fetchAll(
       db,
@@ -113,7 +113,7 @@ struct InboxRows {
       ).execute(arguments: [number, entry.device.column, entry.position.column])
       try forget(entry.position.column)
     }
-    // Notifications only for revoked devices.
+    // Skips notifications that are only for revoked devices.
     for notification in changes.posted {
       try forget(notification.position.column)
     }

@@ -15,7 +15,7 @@ extension UniqueIdentifier {
     return bytes
   }
 
-  /// nil if the column does not have 16 bytes.
+  /// Returns nil if the column does not have 16 bytes.
   init?(column: Data) {
     guard column.count == 16 else { return nil }
     let half = { (part: Data) in part.reduce(UInt64(0)) { $0 << 8 | UInt64($1) } }

@@ -120,8 +120,8 @@ extension ServerDatabase {
     }
   }
 
-  /// Revokes a device permanently; its token stays known, so that the device can be notified. Its
-  /// waiting notifications and its push targets are removed.
+  /// Revokes a device permanently. Its token stays known, so that the server can report the
+  /// revocation to it. Its waiting notifications and its push targets are removed.
   package func revoke(
     _ device: DeviceID, in workspace: WorkspaceID, at wallMilliseconds: Int64
   ) throws(StorageFault) {
@@ -140,7 +140,7 @@ extension ServerDatabase {
     }
   }
 
-  /// Revokes devices that were revoked before, and have access again.
+  /// Revokes devices again that were revoked before, and now have access.
   ///
   /// - Returns: those devices.
   package func revokeAgain(

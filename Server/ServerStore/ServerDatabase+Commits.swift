@@ -2,9 +2,9 @@ import GRDB
 package import QueueModel
 package import ServerCore
 
-/// The transactions of the group commit, and the marks that they compare and leave.
+/// The transactions of the group commit, and the marks that they compare and write.
 extension ServerDatabase {
-  /// The directory's lock admits one process, so there is none to take a workspace from.
+  /// The directory's lock admits one process, so no other node can hold the workspace.
   package func take(_ workspace: WorkspaceID) throws(StorageFault) -> WorkspaceHeader? {
     try header(of: workspace)
   }
@@ -91,7 +91,7 @@ extension Database {
     ).map { ($0["number"], $0.mark) }
   }
 
-  /// Leaves a fresh mark, and counts bytes for their day.
+  /// Writes a fresh mark, and counts bytes for their day.
   fileprivate func leaveMark(
     onWorkspace number: Int64, written bytes: Int, at wallMilliseconds: Int64
   ) throws -> WorkspaceMark {

@@ -7,10 +7,10 @@ extension ServerDatabase {
   /// transaction, without unused pages and without a log beside it
   /// (<https://www.sqlite.org/lang_vacuum.html>, "VACUUM with an INTO clause").
   ///
-  /// When this returns, the file is in the system's memory; a caller that needs it on the disk
+  /// When this returns, the file is in the system's memory. A caller that needs it on the disk
   /// synchronizes it.
   ///
-  /// - Parameter path: no file, or an empty one.
+  /// - Parameter path: of no file, or of an empty one.
   /// - Complexity: reads and writes the whole database.
   package func copy(to path: String) throws(StorageFault) {
     do {

@@ -29,7 +29,7 @@ extension ServerDatabase {
     }
   }
 
-  /// Whether the log begins with that one.
+  /// Whether the log begins with this prefix.
   private func holds(_ prefix: LogPrefix, workspace number: Int64, in db: Database) throws -> Bool {
     try head(ofWorkspace: number, in: db) == prefix
       || db.chain(ofWorkspace: number, at: prefix.position) == prefix.chain
@@ -61,7 +61,7 @@ extension ServerDatabase {
     _ snapshot: StoredSnapshot, of workspace: WorkspaceID, truncatingBefore position: UInt64
   ) throws(StorageFault) -> Bool {
     try write { db in
-      // It may have been deleted meanwhile, and the log may be another one.
+      // The workspace may have been deleted meanwhile, and the log may be another one.
       guard let number = try knownNumber(of: workspace, in: db),
         try holds(snapshot.prefix, workspace: number, in: db)
       else { return false }

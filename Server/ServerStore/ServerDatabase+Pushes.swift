@@ -97,7 +97,7 @@ extension ServerDatabase: PushQueue {
       return DueDeliveries(due: due, nextAt: next)
     }
     guard !damaged.isEmpty else { return found }
-    // Each would block its target forever. The deliveries that they blocked may be due.
+    // Each would block its target forever. Deliveries behind it may now be due.
     try settle(
       damaged.map { SettledDelivery(key: $0, result: .dead(reason: "it cannot be read")) }, at: now)
     return try dueDeliveries(at: now, limit: limit)

@@ -4,8 +4,8 @@ package import QueueModel
 package import ServerCore
 import Synchronization
 
-/// Remembers which tokens were found valid since tokens last changed, in this process or another.
-/// So the search for lapsed ones costs nothing while tokens do not change.
+/// Remembers which tokens were valid when tokens last changed, in this process or another. So the
+/// search for lapsed ones costs nothing while tokens do not change.
 final class LapsedCheck: Sendable {
   private struct State {
     var dataVersion: Int?
@@ -14,7 +14,7 @@ final class LapsedCheck: Sendable {
 
   private let state = Mutex(State())
 
-  /// The tokens to look up. A token that came since the last search is one of them even without
+  /// The tokens to look up. A token that is new since the last search is one of them even without
   /// changes: it may have been read before that search.
   func unknown(among tokens: [ConnectedToken], dataVersion: Int?) -> [ConnectedToken] {
     state.withLock { state in
@@ -87,13 +87,13 @@ extension ServerDatabase: ServerStorage {
           let maker = try db.maker(letInBy, workspace: try code.identifier("id"), at: now)
         else { return .wrong }
         guard !wasRevoked else { return .revoked }
-        // Otherwise it could take the place of any other device.
+        // Without this check, it could replace any other device.
         guard revocation == nil || redemption.device == letInBy else { return .known }
         end = [end, maker.expiresAt].compactMap { $0 }.min()
       }
       let others = try db.deviceCount(besides: redemption.device, in: number)
       guard others < redemption.devicesMax else { return .tooManyDevices }
-      // It starts again, without what the server wrote before it noticed.
+      // The device starts again, without the changes that it made after it was revoked.
       if wasRevoked {
         try InboxRows(ofWorkspace: number, in: db).forget(redemption.device)
       }

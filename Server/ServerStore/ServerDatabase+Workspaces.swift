@@ -79,7 +79,7 @@ extension ServerDatabase {
     }
   }
 
-  /// Removes a workspace with all its data. A serving process notifies its devices within seconds
+  /// Removes a workspace with all its data. Within seconds, a serving process notifies its devices
   /// that their tokens are unknown.
   package func delete(
     _ workspace: WorkspaceID, noting entry: AuditEntry

@@ -8,9 +8,8 @@ package import ServerCore
 /// The server's durable store: one SQLite file, `cospool.sqlite`, in the data directory.
 ///
 /// WAL with `synchronous = FULL`: a committed transaction survives a power failure. The serving
-/// process has one connection for everything, and one on another thread that reads logs and
-/// snapshots for devices that were away. Commands like `pair` open the same file from other
-/// processes.
+/// process has one connection for everything. Another on its own thread reads logs and snapshots
+/// for devices that were away. Commands like `pair` open the same file from other processes.
 package final class ServerDatabase: Sendable {
   /// The file's name in the data directory.
   package static let fileName = "cospool.sqlite"
@@ -27,10 +26,10 @@ package final class ServerDatabase: Sendable {
 
   /// The purpose of opening the store, which decides what may be done about a damaged file.
   package enum Purpose: Hashable, Sendable {
-    /// The serving process, holding the directory's lock: checks the file, sets a damaged one
-    /// aside.
+    /// The serving process, which holds the directory's lock: checks the file, and sets a damaged
+    /// one aside.
     case serving
-    /// A command, possibly while a server is running: it changes only what it must.
+    /// A command, possibly while a server is running; it makes only necessary changes.
     case administration
     /// A reader of a copy that no other process has open; it changes nothing.
     case copy
@@ -96,8 +95,8 @@ package final class ServerDatabase: Sendable {
   /// directory keeps its permissions: it may be shared on purpose, and the files in it are their
   /// owner's alone.
   ///
-  /// - Throws: also if a damaged file was set aside and there is no new one: the operator decides
-  ///   then.
+  /// - Throws: also if a damaged file was set aside and there is no new one; then the operator
+  ///   decides.
   package static func prepare(directory: String) throws(StoreOpeningError) {
     do {
       try PrivateFolder.make(directory)
@@ -185,14 +184,14 @@ package final class ServerDatabase: Sendable {
 }
 
 extension StorageFault {
-  /// Classifies SQLite's result codes, and unreadable rows, by what the server can do about them.
+  /// Classifies SQLite's result codes, and unreadable rows, by the server's options.
   init(_ error: any Error) {
     if let fault = error as? StorageFault {
       self = fault
       return
     }
     guard let error = error as? DatabaseError else {
-      // A row with an impossible value concerns only its own workspace.
+      // A row with an impossible value affects only its own workspace.
       self.init(code: isDamage(error) ? .corrupt : .internalError, message: "\(error)")
       return
     }
@@ -212,7 +211,7 @@ extension StorageFault {
   }
 }
 
-/// Makes an empty file if there is none. An existing file is not opened: closing it would release
+/// Creates an empty file if there is none. An existing file is not opened: closing it would release
 /// SQLite's locks of this process; fcntl(2), "Advisory record locking".
 ///
 /// - Returns: false with `errno` if it cannot be made.

@@ -12,7 +12,7 @@ package enum StoreOpeningError: Error, Hashable, Sendable, CustomStringConvertib
   case unavailable(path: String, reason: String)
   /// Another process serves this directory.
   case locked(path: String)
-  /// A backup is being restored, or the restoring process ended in the middle.
+  /// A backup is being restored, or a restore was interrupted.
   case restoring(path: String)
   /// There is no store at this place yet.
   case absent(path: String)

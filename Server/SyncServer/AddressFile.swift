@@ -4,7 +4,7 @@ import ServerCore
 import ServerStore
 
 /// The file in which a serving process records its address and program, so that `pair` can print a
-/// whole command.
+/// complete command.
 struct AddressFile: Sendable {
   /// The contents of the file.
   struct Listening: Hashable, Sendable {
@@ -39,7 +39,7 @@ struct AddressFile: Sendable {
     self.directory = directory
   }
 
-  /// Best effort: without it `pair` prints a placeholder.
+  /// Best effort: without the file, `pair` prints a placeholder.
   func write(_ listening: Listening) {
     var lines = [
       listening.url, listening.version, "\(listening.startedAt)", "\(listening.processID)",
@@ -62,7 +62,7 @@ struct AddressFile: Sendable {
     guard let data = FileManager.default.contents(atPath: path),
       let text = String(bytes: data, encoding: .utf8), text.hasPrefix("ws")
     else { return nil }
-    // A killed process leaves its address, but no longer holds the lock.
+    // A killed process leaves its address behind, but no longer holds the lock.
     guard AddressFile.isServed(directory) else { return nil }
     let lines = text.split(separator: "\n").map(String.init)
     guard lines.count >= 4, let startedAt = Int64(lines[2]), let processID = pid_t(lines[3]) else {

@@ -5,15 +5,15 @@ import ServerCore
 /// raw byte, and closes a connection that takes too long to become a WebSocket, its TLS handshake
 /// included.
 ///
-/// Without it, a client could hold a connection with half a handshake or half a request. Or it
-/// could fill memory with a large frame that never ends.
+/// Without it, a client could hold a connection with half a handshake or half a request, or fill
+/// memory with a large frame that never ends.
 final class AdmissionHandler: ChannelInboundHandler, RemovableChannelHandler {
   typealias InboundIn = ByteBuffer
   typealias InboundOut = ByteBuffer
 
   private let driver: ServerDriver
   let acceptedAt: ServerTime
-  /// Set when the connection became a WebSocket: from then on, the core counts.
+  /// Set when the connection became a WebSocket; from then on, the core counts.
   var connection: ConnectionID?
   private var bytes = 0
   private var deadline: Scheduled<Void>?
@@ -52,7 +52,7 @@ final class AdmissionHandler: ChannelInboundHandler, RemovableChannelHandler {
   }
 
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-    // Before it leaves the pipeline: after that it forwards nothing.
+    // Called before it leaves the pipeline, because it forwards nothing afterwards.
     context.fireUserInboundEventTriggered(event)
     guard event is DeviceKnown else { return }
     deadline?.cancel()
@@ -61,7 +61,7 @@ final class AdmissionHandler: ChannelInboundHandler, RemovableChannelHandler {
   }
 }
 
-/// Notifies the driver when a TCP connection is gone, whatever its use, and records when bytes last
+/// Notifies the driver when a TCP connection has ended, whatever its use. Records when bytes last
 /// arrived: half a frame is also a sign of life.
 final class ConnectionCounter: ChannelInboundHandler {
   typealias InboundIn = NIOAny

@@ -4,8 +4,8 @@ import QueueModel
 import ServerCore
 import WireProtocol
 
-/// The requests for files on one connection, one after the other: the head, then its authorization,
-/// then the body, then the answer.
+/// The requests for files on one connection, one after the other: the head, its authorization, the
+/// body, the answer.
 ///
 /// Until the device is known, the arrival gate counts the bytes; so a connection begins with a
 /// request that has a short body or none.
@@ -22,13 +22,13 @@ final class BlobConversation {
 
   private let driver: ServerDriver
   private let channel: any Channel
-  /// Writes an answer and passes whether the connection stays open; completes when the client's
+  /// Writes an answer, and sets whether the connection stays open; completes when the client's
   /// system has it.
   private let answer: (HTTPReply, _ goesOn: Bool) -> EventLoopFuture<Void>
   private var state = State.idle
-  /// The device to which the connection counts; nil until it is known.
+  /// The device for which the connection counts; nil until it is known.
   private var owner: FileRequests.Owner?
-  /// The workspace to which its seat counts; nil without one.
+  /// The workspace for which its seat counts; nil without one.
   private var seat: WorkspaceID?
   /// The workspace's byte limit for files, if it has its own.
   private var quotaBytes: Int?
@@ -52,7 +52,7 @@ final class BlobConversation {
 
   private var now: Int64 { driver.clock.now.uptimeMilliseconds }
 
-  /// The connection ended, or was given up.
+  /// The connection ended, or was dropped.
   func end() {
     look?.cancel()
     leaveSeat()
@@ -81,7 +81,7 @@ final class BlobConversation {
     }
   }
 
-  /// A number of bytes of an answer are on their way.
+  /// A number of bytes of an answer were written.
   func wrote(_ count: Int) {
     pace.moved(count, at: now)
   }
@@ -174,8 +174,8 @@ final class BlobConversation {
     }
   }
 
-  /// The seat is held until the answer is written: a client that requests files and does not read
-  /// must not fill memory with them.
+  /// The seat is held until the answer is written, so that a client that requests files and does
+  /// not read cannot fill memory with them.
   private func finish(_ reply: HTTPReply) {
     let bound = NIOLoopBound(self, eventLoop: channel.eventLoop)
     answer(reply, isKeptAlive).whenSuccess {

@@ -19,7 +19,7 @@ struct BlobRequest {
   var hash: ContentHash
   var token: [UInt8]
 
-  /// The answer to a request that is not performed.
+  /// The answer to a refused request.
   struct Refusal: Error, Equatable {
     var status: HTTPResponseStatus
     var text: String

@@ -7,7 +7,7 @@ import Synchronization
 /// The files of attachments, by workspace and hash: `blobs/WORKSPACE/SHA-256` in the data
 /// directory.
 ///
-/// A file only gets its name when all of it is on the disk. Calls block; make them on their own
+/// A file gets its name only when all of it is on the disk. Calls block; make them on their own
 /// thread.
 package final class BlobStore: Sendable {
   /// Why a file was not stored or returned.
@@ -44,7 +44,7 @@ package final class BlobStore: Sendable {
     return (attributes?[.size] as? NSNumber)?.intValue
   }
 
-  /// The bytes of a file; nil if it does not exist, or was damaged. A damaged one is set aside, so
+  /// The bytes of a file; nil if it does not exist or was damaged. A damaged file is set aside, so
   /// that a device with a good copy sends it again.
   package func bytes(
     of hash: ContentHash, in workspace: WorkspaceID
@@ -70,9 +70,9 @@ package final class BlobStore: Sendable {
     }
   }
 
-  /// Stores a file, on disk when the call returns; an existing damaged one is replaced.
+  /// Stores a file, which is on disk when the call returns; an existing damaged one is replaced.
   ///
-  /// - Parameter quotaBytes: the workspace's own limit; nil: the default.
+  /// - Parameter quotaBytes: the workspace's own limit; nil for the default.
   /// - Returns: whether it did not exist yet.
   package func keep(
     _ bytes: [UInt8], as hash: ContentHash, in workspace: WorkspaceID, quotaBytes: Int? = nil
@@ -83,7 +83,7 @@ package final class BlobStore: Sendable {
     if replaced != nil {
       // An unreadable file counts as damaged.
       if (try? read(hash, in: workspace)) == bytes {
-        // An earlier store of it may have failed at the last step, and reported that.
+        // An earlier attempt may have failed at the last step, and reported that.
         do { try synchronize(folder(workspace)) } catch { throw Fault(error) }
         return false
       }
@@ -107,9 +107,9 @@ package final class BlobStore: Sendable {
       try rename(fresh, target)
       try synchronize(folder(workspace))
     } catch {
-      // Half a file must not stay; if even that fails, the next attempt replaces it.
+      // A partial file must not stay; if removing it fails, too, the next attempt replaces it.
       try? FileManager.default.removeItem(atPath: fresh)
-      // It may have got its name before the failure.
+      // It may have received its name before the failure.
       taken.withLock { $0[workspace] = nil }
       throw Fault(error)
     }
@@ -134,12 +134,12 @@ package final class BlobStore: Sendable {
     return true
   }
 
-  /// It is useless once the file is whole again, or no longer wanted.
+  /// It is useless once the file is complete again, or no longer wanted.
   private func removeDamaged(_ hash: ContentHash, from workspace: WorkspaceID) {
     try? FileManager.default.removeItem(atPath: damagedPath(hash, workspace))
   }
 
-  /// Makes a file that only its owner can access.
+  /// Creates a file that only its owner can access.
   private func create(_ path: String) throws -> FileHandle {
     let file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
     guard file >= 0 else { throw SystemFault.last }

@@ -33,7 +33,7 @@ extension ServerDriver {
   }
 
   private func take(_ ticket: AnswerTicket) -> EventLoopFuture<HTTPReply> {
-    // The server signed it, so its ids can be read; an earlier version may have used other ids.
+    // The server signed it, so its ids are valid, unless an earlier version used other ids.
     guard let workspace = WorkspaceID(ticket.workspaceID), let device = DeviceID(ticket.deviceID),
       let request = RequestID(ticket.requestID), let session = try? SessionID(ticket.sessionID)
     else {
@@ -50,7 +50,7 @@ extension ServerDriver {
     let bound = bound
     let now = ProcessClock.wallMilliseconds
     return store.run { _ in
-      // A notice for the user is answered in the name of the device that set the address.
+      // A notice for the user is answered on behalf of the device that set the address.
       try queue.validTargets(of: [device, .person], in: workspace, at: now)
         .contains { $0.setBy == device }
     }.flatMap { isPushedTo -> EventLoopFuture<HTTPReply> in
@@ -72,7 +72,7 @@ extension HTTPReply {
     .payloadTooLarge, text: "An answer has at most \(NtfyAnswering.bodyBytesMax) bytes.")
 
   /// The page of an ntfy server may post here and read the answer. All credentials are in the body,
-  /// so a page can do no more than a program could.
+  /// so a page has no more rights than a program.
   fileprivate var forBrowsers: HTTPReply {
     var reply = self
     reply.headers = [
@@ -115,12 +115,12 @@ extension HTTPReply {
 final class AnswerConversation {
   private var body = ByteBuffer()
 
-  /// The refusal by a request's head; nil: read its body.
+  /// The refusal by a request's head; nil if its body must be read.
   static func refusal(of head: HTTPRequestHead) -> HTTPReply? {
     switch head.method {
     case .POST: nil
-    // A page of ntfy in a browser sends a preflight request. A browser adds no credentials by
-    // itself here.
+    // A page of ntfy in a browser sends a preflight request. A browser adds no credentials of its
+    // own here.
     case .OPTIONS: HTTPReply(.ok).forBrowsers
     default: HTTPReply(.methodNotAllowed, text: "Use POST.")
     }

@@ -34,7 +34,7 @@ final class CertificateReloader {
     init(_ certificate: ServerCertificate, closingMilliseconds: Int64) throws(SyncServerError) {
       self.certificate = certificate
       self.closingMilliseconds = closingMilliseconds
-      // First, so that a change during the reading causes another one.
+      // Read first, so that a change during the reading causes another one.
       marks = Self.marks(of: certificate)
       context = try certificate.makeContext(closingMilliseconds: closingMilliseconds)
       endsAt = certificate.endsAt
@@ -90,7 +90,7 @@ final class CertificateReloader {
       endsAt = reading.endsAt
       logger.notice("the certificate was reloaded")
     case .failed(let marks, let reason):
-      // Chain and key are written one after the other: if they do not match yet, they may soon.
+      // The chain and the key are written one after the other, and may match soon.
       self.marks = marks
       logger.warning(
         "the new certificate cannot be used, so the server keeps the old one: \(reason)")

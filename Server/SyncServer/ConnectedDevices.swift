@@ -11,11 +11,11 @@ struct ConnectedDevice: Hashable, Sendable {
   var since: Int64
 }
 
-/// The connected devices, as the serving process records them beside its database: `connected` in
-/// the data directory, one line each, for `status` and `devices`.
+/// The connected devices, as the serving process records them beside its database for `status` and
+/// `devices`: `connected` in the data directory, one line each.
 ///
 /// It is written after a change, at most once a second, and the server does not wait for it: the
-/// file informs users, and nothing depends on it.
+/// file only informs users.
 struct ConnectedDevices: Sendable {
   private let directory: String
   private var path: String { directory + "/connected" }
@@ -50,12 +50,12 @@ struct ConnectedDevices: Sendable {
 }
 
 extension ServerDriver {
-  /// Records the connected devices, if they have changed; called on every tick, done once a second.
-  func sayWhoIsConnected(at uptimeMilliseconds: Int64) {
-    guard !isStopped, let devices = peers.takeNews(at: uptimeMilliseconds) else { return }
+  /// Records the connected devices if they have changed, at most once a second. Ticks call it.
+  func writeConnectedDevices(at uptimeMilliseconds: Int64) {
+    guard !isStopped, let devices = peers.takeReport(at: uptimeMilliseconds) else { return }
     let file = ConnectedDevices(directory: options.dataDirectory)
     let bound = bound
     files.thread.runIfActive(eventLoop: loop) { file.write(devices) }
-      .whenComplete { _ in bound.value.peers.newsWereSaid() }
+      .whenComplete { _ in bound.value.peers.reportWasWritten() }
   }
 }

@@ -11,7 +11,7 @@ struct FileMark: Hashable, Sendable {
     var status = stat()
     guard stat(path, &status) == 0 else { return nil }
     number = UInt64(status.st_ino)
-    // A wrong clock's time beyond the year 2262 overflows; it still distinguishes the versions.
+    // A wrong clock's time after the year 2262 overflows; it still distinguishes the versions.
     modified = Int64(status.st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(status.st_mtim.tv_nsec)
     size = UInt64(clamping: status.st_size)
   }

@@ -4,8 +4,8 @@ import QueueModel
 import ServerCore
 
 /// Requests for the files of attachments. They run on their own thread, so that no commit waits for
-/// them, and each needs a seat, since it takes memory. The connections of a device for them are
-/// limited: each may be idle for long, and occupies a place among all connections.
+/// them. Each needs a seat, because it takes memory. A device's connections for them are limited:
+/// each may be idle for long, and occupies a place among all connections.
 struct FileRequests {
   /// The owner of connections that are counted together.
   struct Owner: Hashable {
@@ -40,13 +40,13 @@ struct FileRequests {
     return true
   }
 
-  /// A counted connection is gone, or belongs to another device now.
+  /// A counted connection has ended, or now belongs to another device.
   mutating func left(_ owner: Owner) {
     guard let own = connections[owner] else { return }
     connections[owner] = own > 1 ? own - 1 : nil
   }
 
-  /// Whether there is a seat for one more; one workspace does not get all.
+  /// Whether there is a seat for one more; one workspace cannot take all.
   mutating func takeSeat(for workspace: WorkspaceID) -> Bool {
     let own = seats[workspace, default: 0]
     guard own < rules.requestsPerWorkspaceMax, seats.values.reduce(0, +) < rules.requestsMax

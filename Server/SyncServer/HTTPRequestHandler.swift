@@ -14,7 +14,7 @@ import PushDelivery
 /// Answers plain HTTP: `/healthz`, the files of attachments, posts of buttons, and 404 for the
 /// rest.
 ///
-/// Four routes do not need a router: one upgrades to WebSocket, these are the others.
+/// Four routes need no router: one upgrades to WebSocket, and these are the other three.
 final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundOut = HTTPServerResponsePart
@@ -95,7 +95,7 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
 
   func channelInactive(context: ChannelHandlerContext) {
     blobs?.end()
-    // It refers back to this handler.
+    // The conversation refers back to this handler.
     blobs = nil
     context.fireChannelInactive()
   }
@@ -135,7 +135,7 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
     }
   }
 
-  /// In parts, to see the progress of a slow client.
+  /// Writes in parts, to see the progress of a slow client.
   private func write(body: [UInt8], context: ChannelHandlerContext) {
     var rest = ByteBuffer(bytes: body)
     while let part = rest.readSlice(length: min(HTTPRequestHandler.partBytes, rest.readableBytes)),

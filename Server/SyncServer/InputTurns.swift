@@ -21,7 +21,7 @@ protocol TurnTaker: AnyObject {
 
 /// Gives turns to connections with waiting input: to the groups in order, and within a group to
 /// each connection, a piece of `pieceBytes` at a time. So another workspace's input waits only for
-/// one piece of each, no matter how much one workspace or strangers send.
+/// one piece of each, however much one workspace or strangers send.
 ///
 /// After `spellMicroseconds` the loop polls the sockets, so that new arrivals get their turn as
 /// well.
@@ -37,7 +37,7 @@ final class InputTurns {
   static let spellMicroseconds: Int64 = 1_000
 
   private let clock: () -> NIODeadline
-  /// Schedules `giveTurns`: now, or after the sockets were polled.
+  /// Schedules `giveTurns`: now, or after the next poll of the sockets.
   private let call: (_ afterSockets: Bool) -> Void
   private var groups: CircularBuffer<TurnGroup> = []
   private var waiting: [TurnGroup: CircularBuffer<any TurnTaker>] = [:]
@@ -51,7 +51,7 @@ final class InputTurns {
     self.call = call
   }
 
-  /// A connection that did not wait has input: its turn comes after those of its group.
+  /// A connection that did not wait has input; its turn comes after those of its group.
   func wait(_ taker: any TurnTaker) {
     enter(taker)
     callOnce(afterSockets: false)

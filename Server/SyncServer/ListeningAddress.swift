@@ -40,7 +40,7 @@ package enum ListeningAddress {
     return "\(parts.scheme)HOST:\(parts.port)"
   }
 
-  /// Notes on it, as lines that follow the command; empty if there are none.
+  /// Notes about it, as lines that follow the command; empty if there are none.
   static func hint(_ url: String?) -> String {
     guard let url else {
       return
@@ -59,8 +59,8 @@ package enum ListeningAddress {
       + "behind a proxy, set the address: --url wss://HOST."
   }
 
-  /// The text to type if devices connect through a proxy with an unknown address, and the note on
-  /// it.
+  /// The text to type if devices connect through a proxy with an unknown address, and the note
+  /// about it.
   static let proxied = "wss://HOST"
   static let proxyHint =
     "\n\nHOST is the proxy's name. To see the full command here, start the server with --url "

@@ -6,10 +6,10 @@ import QueueModel
 import ServerCore
 
 /// Displays the tasks' statuses on targets: one push after the other to each target, so that none
-/// overtakes another. A start or an end that fails temporarily is retried. An update is not, since
-/// the next one corrects it. Waiting pushes are lost when the server stops. The next start sends
-/// what is still running, and repeats each end, which the store keeps until it was sent to all
-/// targets or given up.
+/// overtakes another. A start or an end that fails temporarily is retried. An update is not,
+/// because the next one corrects it. Waiting pushes are lost when the server stops. The next start
+/// sends the tasks that still run, and repeats each end, which the store keeps until all targets
+/// got it or were given up.
 ///
 /// Everything here happens on `loop`.
 final class LiveStatusSender {
@@ -98,7 +98,7 @@ final class LiveStatusSender {
     }
     let end = LiveStatusEnd(
       workspace: order.workspace, session: order.task.sessionId, at: order.at)
-    // A workspace that was read again names the ends that are still being sent.
+    // A reloaded workspace repeats the ends that are still being sent.
     guard ends[end] == nil else { return }
     ends[end] = 1
     for record in records { show(order, on: record, end: end) }
@@ -132,7 +132,7 @@ final class LiveStatusSender {
     if isIdle { sendFirst(of: record.id) }
   }
 
-  /// One target fewer waits for it.
+  /// One fewer target waits for it.
   private func isDone(with end: LiveStatusEnd?) {
     guard let end, let left = ends[end] else { return }
     ends[end] = left > 1 ? left - 1 : nil

@@ -2,7 +2,7 @@ import NIOCore
 import QueueModel
 
 /// Gives turns to workspaces with packing tasks, one task at a time. So another workspace waits
-/// only for one task of each, no matter how much one of them requests.
+/// only for one task of each, however much one of them requests.
 final class PackingTurns {
   /// The waiting workspaces, the next one first.
   private var workspaces: CircularBuffer<WorkspaceID> = []
@@ -10,7 +10,7 @@ final class PackingTurns {
   private var isTaken = false
   private var isGiving = false
 
-  /// Calls `begin` when the workspace has its turn: at once if no other has one. `ended` ends it.
+  /// Calls `begin` when the workspace's turn starts: at once if no other has one. `ended` ends it.
   func wait(for workspace: WorkspaceID, begin: @escaping () -> Void) {
     if waiting[workspace] == nil { workspaces.append(workspace) }
     waiting[workspace, default: []].append(begin)
@@ -23,8 +23,8 @@ final class PackingTurns {
   }
 
   private func giveTurn() {
-    // If the thread has ended, a turn ends as it begins: one after the other, and none within
-    // another.
+    // If the thread has ended, a turn ends as soon as it begins. Turns then follow one another, and
+    // are not nested.
     guard !isGiving else { return }
     isGiving = true
     defer { isGiving = false }

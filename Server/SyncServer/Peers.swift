@@ -10,7 +10,7 @@ struct Peers {
     var source: String
     /// Its device; nil until it is authenticated.
     var device: ConnectedDevice?
-    /// Bytes of messages that were accepted and are not in the kernel's buffer yet.
+    /// Bytes of accepted messages that are not in the kernel's buffer yet.
     var unsentBytes = 0
     /// Whether it is in `unflushed`.
     var isUnflushed = false
@@ -23,11 +23,11 @@ struct Peers {
   /// its sender does not wait for the answer.
   private var unflushed: [ConnectionID] = []
   /// The last report of the connected devices.
-  private var said = Said()
+  private var report = DeviceReport()
 
-  private struct Said {
+  private struct DeviceReport {
     var isOutdated = false
-    var isBeingSaid = false
+    var isBeingWritten = false
     /// In milliseconds of uptime.
     var at: Int64 = .min / 2
   }
@@ -48,40 +48,40 @@ struct Peers {
   /// A device was authenticated on a connection.
   mutating func joined(_ id: ConnectionID, _ device: ConnectedDevice) {
     peers[id]?.device = device
-    said.isOutdated = true
+    report.isOutdated = true
   }
 
-  /// A connection is gone.
+  /// A connection has ended.
   ///
   /// - Returns: its device, if known.
   mutating func remove(_ id: ConnectionID) -> ConnectedDevice? {
     guard let device = peers.removeValue(forKey: id)?.device else { return nil }
-    said.isOutdated = true
+    report.isOutdated = true
     return device
   }
 
   /// The connected devices, if they have changed since the last report; at most once a second, and
-  /// not before `newsWereSaid`.
-  mutating func takeNews(at uptimeMilliseconds: Int64) -> [ConnectedDevice]? {
-    guard said.isOutdated, !said.isBeingSaid, uptimeMilliseconds - said.at >= 1_000 else {
+  /// not before `reportWasWritten`.
+  mutating func takeReport(at uptimeMilliseconds: Int64) -> [ConnectedDevice]? {
+    guard report.isOutdated, !report.isBeingWritten, uptimeMilliseconds - report.at >= 1_000 else {
       return nil
     }
-    said = Said(isBeingSaid: true, at: uptimeMilliseconds)
+    report = DeviceReport(isBeingWritten: true, at: uptimeMilliseconds)
     return devices
   }
 
-  mutating func newsWereSaid() { said.isBeingSaid = false }
+  mutating func reportWasWritten() { report.isBeingWritten = false }
 
   // MARK: - Sending
 
-  /// Something must be sent: it counts as unsent from now on.
+  /// Data will be sent; it counts as unsent from now on.
   mutating func willSend(_ count: Int, to ids: [ConnectionID]) {
     for id in ids { peers[id]?.unsentBytes += count }
   }
 
-  /// Something is being written to a connection: it must be flushed.
+  /// Data is being written to a connection, which must be flushed.
   ///
-  /// - Returns: nil if it is gone.
+  /// - Returns: nil if it has ended.
   mutating func beginWriting(to id: ConnectionID) -> (any Channel)? {
     guard let peer = peers[id] else { return nil }
     if !peer.isUnflushed {
@@ -91,7 +91,7 @@ struct Peers {
     return peer.channel
   }
 
-  /// - Returns: the unsent bytes; nil if the connection is gone.
+  /// - Returns: the unsent bytes; nil if the connection has ended.
   mutating func sent(_ count: Int, on id: ConnectionID) -> Int? {
     peers[id]?.unsentBytes -= count
     return peers[id]?.unsentBytes
@@ -109,7 +109,7 @@ struct Peers {
 
   /// Begins to close a connection.
   ///
-  /// - Returns: nil if it is gone, or being closed already.
+  /// - Returns: nil if it has ended, or is already being closed.
   mutating func beginClosing(_ id: ConnectionID) -> (any Channel)? {
     guard let peer = peers[id], !peer.isClosing else { return nil }
     peers[id]?.isClosing = true

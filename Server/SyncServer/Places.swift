@@ -3,10 +3,9 @@ import ServerCore
 
 /// The places among the server's TCP connections.
 ///
-/// A connection of an unknown device counts to its source, an IPv4 address or the first 64 bits of
-/// an IPv6 one. If places run out, the oldest unknown connection of the source with the most of
-/// them is closed. So a flood takes places from its own source, and a device from elsewhere finds
-/// one.
+/// A connection of an unknown device counts for its source, an IPv4 address or the first 64 bits of
+/// an IPv6 one. If places run out, the source with the most unknown connections loses the oldest of
+/// them. So a flood takes places from its own source, and a device from elsewhere finds one.
 package struct Places {
   /// The numbers of places.
   package struct Rules: Hashable, Sendable {
@@ -19,7 +18,7 @@ package struct Places {
     /// How many may come from one source at once, and per second in the long run.
     package var burst: Int64 = 100
     package var perSecond: Int64 = 10
-    /// Sources that are not limited. A proxy on the server's own machine is one of them.
+    /// Sources without limits. A proxy on the server's own machine is one of them.
     package var uncounted = ["127.0.0.0/8", "::1"].compactMap { AddressRange($0) }
 
     package init() {}

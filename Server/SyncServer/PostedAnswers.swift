@@ -11,7 +11,7 @@ struct PostedAnswers {
 
   var isFull: Bool { promises.count >= PostedAnswers.countMax }
 
-  /// Names another one; the promise completes when it is settled.
+  /// Assigns an id to another answer; the promise completes when that is settled.
   mutating func add(_ promise: EventLoopPromise<PostedAnswerOutcome>) -> PostedAnswerID {
     last += 1
     let id = PostedAnswerID(rawValue: last)
@@ -23,7 +23,7 @@ struct PostedAnswers {
     promises.removeValue(forKey: id)?.succeed(outcome)
   }
 
-  /// No more answers are decided: each may be posted again.
+  /// No more answers will be decided; each may be posted again.
   mutating func giveUp() {
     for promise in promises.values { promise.succeed(.unavailable) }
     promises = [:]

@@ -26,7 +26,7 @@ enum PushComposer {
       validity: record.isValid ? .valid : .invalid(reason: record.reason, since: nil))
   }
 
-  /// Nil if the notification's name does not make a notice's.
+  /// Returns nil if the notification's name cannot be a notice's.
   ///
   /// - Parameter device: the device that set the target: a button answers in its name.
   static func push(
@@ -59,8 +59,8 @@ enum PushComposer {
           workspaceID: workspace.description, deviceID: device.description)))
   }
 
-  /// The digest that the button's approval names; nil if the notice does not show the complete
-  /// request, or if its text does not match the digest, as when another device wrote it.
+  /// The digest that the button's approval names. nil if the notice does not show the complete
+  /// request, or its text does not match the digest, for example if another device wrote it.
   private static func approvable(_ event: NotificationEvent, shownAs text: NoticeText) -> String? {
     guard text.isWhole,
       case .approval(let tool, let summary, let details, let digest?, false) = event,
@@ -102,7 +102,7 @@ enum PushComposer {
   private static let testID = PushNoticeID(digest: "test")
 
   /// The pushes that display a task's state, in order; a renewed one ends and begins again. The
-  /// same push before and after a restart has the same name.
+  /// same push has the same name before and after a restart.
   static func pushes(_ order: LiveStatusOrder, showsDetails: Bool) -> [Push] {
     let task = order.task
     let now = order.at

@@ -9,9 +9,9 @@ import ServerCore
 
 /// Carries out the push orders of the store: reads due orders, sends them, and stores the results.
 /// Orders survive a restart. An order that was sent just before a crash is sent again under the
-/// same name, which providers show once.
+/// same name, so that providers show it once.
 ///
-/// Everything here happens on `loop`; each target gets one delivery at a time, so that a notice and
+/// Everything here happens on `loop`. Each target gets one delivery at a time, so that a notice and
 /// its retraction keep their order.
 final class PushService {
   /// The maximum number of open requests.
@@ -65,7 +65,7 @@ final class PushService {
 
   // MARK: - Events
 
-  /// Orders were stored.
+  /// The store has new orders.
   func ordersStored() {
     read()
   }
@@ -93,7 +93,7 @@ final class PushService {
     statuses.show(order)
   }
 
-  /// Pushes something to a target at once, and passes the fault to `completion`; nil if there is none.
+  /// Pushes a test to a target at once, and passes the fault to `completion`; nil if there is none.
   func test(_ record: PushTargetRecord, completion: @escaping (String?) -> Void) {
     var target: PushTarget
     do {
@@ -164,15 +164,15 @@ final class PushService {
 
   // MARK: - Delivering
 
-  /// The target is busy until the result of the delivery is stored: a read before that still
-  /// returns it as due.
+  /// The target is busy until the result of the delivery is stored, because an earlier read would
+  /// still return it as due.
   private func deliver(_ delivery: DueDelivery) {
     busy.insert(delivery.target.id)
     let target: PushTarget
     do {
       target = try PushComposer.target(delivery.target)
     } catch {
-      // Registered by an earlier or later version.
+      // An earlier or later version registered it.
       return reject(delivery, reason: "\(error)")
     }
     let push = PushComposer.push(
@@ -228,7 +228,7 @@ final class PushService {
     }
   }
 
-  /// After this time a push is useless. A retraction never is: its notice stays until the
+  /// The time after which a push is useless. A retraction has none: its notice stays until the
   /// retraction arrives.
   private func expiry(of delivery: DueDelivery) -> Int64? {
     let order = delivery.order.order
@@ -287,7 +287,7 @@ final class PushService {
       }
       guard !service.isStopping else { return }
       service.logger.error("the result of a push cannot be stored: \(error)")
-      // A sent push is not sent again: only the storing is retried.
+      // A push that was sent is not sent again; only the storing is retried.
       service.loop.assumeIsolated().scheduleTask(in: service.faultTime) {
         service.settle(delivery, result, solving: kind, problem: problem)
       }

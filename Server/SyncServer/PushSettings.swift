@@ -4,8 +4,8 @@ import PushDelivery
 package import PushNotices
 
 /// The push settings, written by `push configure`: the file `push.json` of the data directory,
-/// accessible only to its owner. It names the file of Apple's key and does not contain that key; it
-/// contains the key that signs buttons.
+/// accessible only to its owner. It contains the path of Apple's key, not the key itself, and the
+/// key that signs buttons.
 package struct PushSettings: Codable, Hashable, Sendable {
   package struct APNs: Codable, Hashable, Sendable {
     package var keyFile: String
@@ -114,7 +114,7 @@ package struct PushSettings: Codable, Hashable, Sendable {
     }
   }
 
-  /// The sender's configuration, with the key read.
+  /// The sender's configuration, with the key that was read.
   func configuration() throws(SyncServerError) -> PushConfiguration {
     var configuration = PushConfiguration(trustedRootFile: trustedRootFile)
     for text in allowedNetworks ?? [] {

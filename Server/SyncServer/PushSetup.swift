@@ -5,8 +5,8 @@ import NIOPosix
 import PushDelivery
 import PushNotices
 
-/// The sender of pushes, set up from `push.json`: at the start, and again after the file has
-/// changed. Open requests end with the setup that they began with.
+/// The sender of pushes, set up from `push.json` at the start, and again after the file has
+/// changed. Open requests finish with the setup that they began with.
 ///
 /// Everything happens on `loop`; files are read on the store's thread.
 final class PushSetup {
@@ -27,7 +27,7 @@ final class PushSetup {
   struct Reading: Sendable {
     var sender: PushSender
     var answering: NtfyAnswering?
-    /// nil: there was no file.
+    /// nil if there was no file.
     var file: FileMark?
   }
 
@@ -67,7 +67,7 @@ final class PushSetup {
 
   private var bound: NIOLoopBound<PushSetup> { NIOLoopBound(self, eventLoop: loop) }
 
-  /// Reads the settings of a data directory; blocks. A faulty setup does not keep devices from
+  /// Reads the settings of a data directory; blocks. A wrong setup does not prevent devices from
   /// syncing: ntfy and webhooks need no setup.
   static func read(directory: String, logger: Logger) -> Reading {
     let file = PushSettings.fileMark(directory: directory)

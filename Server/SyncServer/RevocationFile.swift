@@ -6,8 +6,8 @@ import ServerStore
 /// The revocations, recorded beside the database: `revocations` in the data directory, one line
 /// each.
 ///
-/// A database that is restored from a backup lacks later revocations; the file stays in place and
-/// has them.
+/// A database restored from a backup lacks later revocations; this file stays in place and has
+/// them.
 struct RevocationFile {
   private let path: String
 

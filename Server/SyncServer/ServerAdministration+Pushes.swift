@@ -70,7 +70,7 @@ extension ServerAdministration {
 
   /// Stores the settings for Apple's devices, after reading the key and the root certificate.
   ///
-  /// - Throws: the fault; nothing is stored then.
+  /// - Throws: the fault, without storing anything.
   package func configure(
     apns: PushSettings.APNs, trustedRootFile: String?
   ) throws(SyncServerError) {
@@ -82,26 +82,26 @@ extension ServerAdministration {
 
   /// Stores the additional root certificate for all kinds, after reading it.
   ///
-  /// - Parameter trustedRootFile: PEM; nil: removes it.
-  /// - Throws: the fault; nothing is stored then.
+  /// - Parameter trustedRootFile: PEM; nil to remove it.
+  /// - Throws: the fault, without storing anything.
   package func configure(trustedRootFile: String?) throws(SyncServerError) {
     try changePushSettings { $0.trustedRootFile = trustedRootFile }
   }
 
   /// Stores the networks that ntfy and webhooks may use in addition to public addresses.
   ///
-  /// - Parameter networks: as `ADDRESS/BITS`; empty: none.
-  /// - Throws: the entry that is not a network; nothing is stored then.
+  /// - Parameter networks: as `ADDRESS/BITS`; empty for none.
+  /// - Throws: the entry that is not a network, without storing anything.
   package func configure(allowedNetworks networks: [String]) throws(SyncServerError) {
     try changePushSettings { $0.allowedNetworks = networks.isEmpty ? nil : networks }
   }
 
-  /// Stores the server address for notices' buttons; the first call makes the key that signs them.
+  /// Stores the server address for notices' buttons; the first call creates the signing key.
   ///
   /// - Parameters:
-  ///   - server: the address at which phones reach the server; nil: no buttons any more.
+  ///   - server: the address at which phones reach the server; nil to remove the buttons.
   ///   - renewsKey: earlier buttons stop working.
-  /// - Throws: the fault; nothing is stored then.
+  /// - Throws: the fault, without storing anything.
   package func configureAnswers(
     server: String?, renewsKey: Bool = false
   ) throws(SyncServerError) {
@@ -217,8 +217,8 @@ extension ServerAdministration {
     }
     await sender.shutDown()
     let said = try ServerAdministration.report(outcome, of: target)
-    // A running server may have stopped because of an earlier report of Apple: a new file makes it
-    // try again.
+    // A running server may have stopped pushing because of an earlier report of Apple: a new file
+    // makes it try again.
     if target.kind == .apns, settings.apns != nil { try changePushSettings { _ in } }
     return said
   }

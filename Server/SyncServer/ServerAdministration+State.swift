@@ -9,7 +9,7 @@ extension ServerAdministration {
   /// The server in printed form.
   package struct State: Codable, Hashable, Sendable {
     package var dataDirectory: String
-    /// The version of the serving process, else of this program.
+    /// The version of the serving process, or of this program if none serves.
     package var version: String
     /// Whether a process holds the data directory.
     package var isServed: Bool
@@ -83,10 +83,10 @@ extension ServerAdministration {
 
 /// The condition of the command `pair`.
 extension ServerAdministration {
-  /// Makes sure that a server serves the data: without one, no device could use a code.
+  /// Ensures that a server serves the data: without one, no device could use a code.
   ///
   /// - Parameter startAdvice: how to start or reach the server, if not by hand.
-  /// - Throws: `.unreachable` if none serves, or this user may not use the data; nothing is made.
+  /// - Throws: `.unreachable` if none serves, or this user may not use the data; creates nothing.
   package func requireServer(startAdvice: String?) throws(SyncServerError) {
     guard !AddressFile.isServed(directory) else { return }
     guard !isForbidden else {
@@ -128,7 +128,7 @@ extension ServerAdministration {
     }
   }
 
-  /// Requests it on its own port, for whatever name its certificate is.
+  /// Requests it on its own port, whichever name its certificate is for.
   ///
   /// - Parameter limit: how long to wait for an answer.
   package func health(within limit: Duration = .seconds(5)) async -> Health {

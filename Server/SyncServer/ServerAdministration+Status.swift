@@ -11,7 +11,7 @@ extension ServerAdministration {
     package var workspaceName: String
     /// The number of entries ever logged.
     package var logPosition: UInt64
-    /// The kept entries, and their bytes; entries in snapshots are dropped in time.
+    /// The kept entries, and their bytes. Entries covered by snapshots are dropped later.
     package var logEntries: Int
     package var logBytes: Int
     /// The latest snapshot covers the log up to here; 0 if there is none yet.
@@ -84,7 +84,7 @@ extension ServerAdministration {
       var logs: [Log] = []
       for listing in try database.logs(ofWorkspaceNamed: workspaceName) {
         var log = Log(listing)
-        // Read in the same way as by the serving process: only that shows whether it is readable.
+        // Reads it as the serving process does; only that shows whether it is readable.
         do throws(StorageFault) {
           _ = try database.readWorkspace(listing.workspace)
         } catch {

@@ -31,7 +31,7 @@ extension ServerAdministration {
     }
   }
 
-  /// The limits of a workspace; nil: the server's default.
+  /// The limits of a workspace; nil for the server's default.
   package struct Quota: Codable, Hashable, Sendable {
     /// MiB of snapshot and log.
     package var storage: Int?

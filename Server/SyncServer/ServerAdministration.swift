@@ -23,10 +23,10 @@ package struct ServerAdministration: Sendable {
     package var expiresAt: PrintedTime
     /// The role of the device: viewer, author or host.
     package var role: String
-    /// The length of its access in seconds; nil: until it is revoked.
+    /// The length of its access in seconds; nil if it lasts until it is revoked.
     package var accessSeconds: Int64?
     /// The address at which devices reach the serving process, if one runs: the operator's, or the
-    /// listening address if none was given.
+    /// listening address if the operator gave none.
     package var server: String?
     /// Whether devices connect through a proxy of unknown address.
     package var isBehindProxy = false
@@ -81,7 +81,7 @@ package struct ServerAdministration: Sendable {
     package var revokedAt: PrintedTime?
     /// viewer, author or host.
     package var role: String
-    /// When its access ends; nil: when it is revoked.
+    /// When its access ends; nil if it ends only when it is revoked.
     package var expiresAt: PrintedTime?
   }
 
@@ -95,19 +95,19 @@ package struct ServerAdministration: Sendable {
     var device: DeviceID
   }
 
-  /// Makes a one-time code; the first one of a workspace creates it.
+  /// Creates a one-time code; the first one of a workspace creates the workspace.
   ///
   /// - Parameters:
   ///   - workspaceName: nil for the default one.
-  ///   - isNew: whether to create the workspace. The first one of a server needs no such word, and
-  ///     neither does one with an id.
+  ///   - isNew: whether to create the workspace. The first workspace of a server does not need it,
+  ///     and neither does one with an id.
   ///   - workspaceID: of a workspace that the server lost and devices have: it is created again
-  ///     with its id, and the devices send its contents. nil if it does not matter.
+  ///     with its id, and the devices send its contents. nil if any id will do.
   ///   - role: the role of the device: viewer, author or host.
-  ///   - accessMilliseconds: the length of its access; nil: until it is revoked.
-  /// - Throws: `.usage` if there are other workspaces but not this one: the name may be mistyped or
-  ///   an old one, and a device in a new, empty workspace would find no queues. Also if it is to be
-  ///   created, but exists.
+  ///   - accessMilliseconds: the length of its access; nil if it lasts until it is revoked.
+  /// - Throws: `.usage` if there are other workspaces but not this one. The name may be mistyped or
+  ///   an old one, and a device in a new, empty workspace would find no queues. Also if the
+  ///   workspace is to be created, but exists.
   package func pair(
     workspaceName: String?, isNew: Bool = false, workspaceID: String? = nil,
     role roleName: String = DeviceRole.host.name,
@@ -167,7 +167,7 @@ package struct ServerAdministration: Sendable {
       }
       return (known.name, id)
     }
-    try refuseWhereServerKnows(id)
+    try refuseKnown(id)
     let wanted = try ServerAdministration.checkedName(
       name ?? ServerAdministration.workspaceNameDefault)
     guard !all.contains(where: { $0.name == wanted }) else {
@@ -180,8 +180,8 @@ package struct ServerAdministration: Sendable {
   }
 
   /// A serving process may hold the log of a workspace that was deleted while it ran. It would
-  /// append after the end of that log, and confirm to devices that it has the lost data.
-  private func refuseWhereServerKnows(_ id: WorkspaceID) throws(SyncServerError) {
+  /// append to the end of that log, and confirm to devices that it has the lost data.
+  private func refuseKnown(_ id: WorkspaceID) throws(SyncServerError) {
     let entries = try withDatabase { database throws(StorageFault) in
       try database.audit(of: id, limit: 100)
     }
@@ -224,7 +224,7 @@ package struct ServerAdministration: Sendable {
     guard !name.isEmpty, name.utf8.count <= Limits.nameBytesMax else {
       throw SyncServerError(.usage, "A workspace name has 1 to \(Limits.nameBytesMax) bytes.")
     }
-    // A name with a line break or an escape could not be typed again.
+    // A user could not type a name with a line break or an escape again.
     guard !name.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else {
       throw SyncServerError(.usage, "A workspace name cannot contain control characters.")
     }
@@ -292,7 +292,7 @@ package struct ServerAdministration: Sendable {
     var matches = NameMatch(
       key.trimmedOfWhitespace(), among: devices, id: \.id, name: \.name, names: .own
     ).all
-    // If a name was reused, it means the device that still has access.
+    // A reused name means the device that still has access.
     if matches.count > 1, matches.contains(where: { $0.revokedAt == nil }) {
       matches = matches.filter { $0.revokedAt == nil }
     }
@@ -321,8 +321,8 @@ package struct ServerAdministration: Sendable {
     }
   }
 
-  /// - Throws: if no server ever stored anything, its data was damaged and set aside, or a restore
-  ///   did not finish.
+  /// - Throws: if no server has stored anything yet, its data was damaged and set aside, or a
+  ///   restore did not finish.
   package func requireData() throws(SyncServerError) {
     try requireRestored()
     let path = directory + "/" + ServerDatabase.fileName

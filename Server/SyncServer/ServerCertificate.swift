@@ -4,7 +4,7 @@ import NIOSSL
 
 /// The files of a server that uses TLS itself.
 package struct ServerCertificate: Hashable, Sendable {
-  /// The certificate chain up to the root, PEM, the server's own certificate first.
+  /// The certificate chain up to the root, PEM, with the server's own certificate first.
   package var chainFile: String
   /// The private key, PEM, without a passphrase.
   package var keyFile: String
@@ -88,7 +88,7 @@ extension Channel {
   /// the channel's event loop.
   func closeAtOnce() {
     let security = try? pipeline.syncOperations.context(handlerType: NIOSSLServerHandler.self)
-    // A close from a handler's position skips that handler.
+    // Closing from a handler's position would skip that handler.
     if let security {
       security.close(promise: nil)
     } else {

@@ -10,7 +10,7 @@ import QueueModel
 import ServerCore
 import WireProtocol
 
-/// Runs the core on one event loop: sockets' events go in, actions come out and are performed in
+/// Runs the core on one event loop: socket events go in; actions come out and are performed in
 /// order.
 ///
 /// Everything here happens on `loop`; closures that leave it carry the driver in a `NIOLoopBound`.
@@ -83,8 +83,8 @@ final class ServerDriver {
 
   var bound: NIOLoopBound<ServerDriver> { NIOLoopBound(self, eventLoop: loop) }
   var isStopped: Bool { if case .stopped = stage { true } else { false } }
-  /// Whether the server works, the store's thread included: a task that waits too long shows that
-  /// it does not. An answer of any kind shows that the loop works.
+  /// Whether the server works, its store's thread included: a task that waits too long shows that
+  /// the thread does not. An answer of any kind shows that the loop works.
   var isHealthy: Bool {
     core.isHealthy && store.waitMilliseconds < options.storeMilliseconds
   }
@@ -103,12 +103,12 @@ final class ServerDriver {
     let uptime = clock.now.uptimeMilliseconds
     setup.timePassed(uptime: uptime)
     journal.storeIfDue(in: store, at: uptime)
-    sayWhoIsConnected(at: uptime)
+    writeConnectedDevices(at: uptime)
     pushes?.timePassed()
     sockets.security?.timePassed(uptime: uptime)
   }
 
-  /// Stops gracefully; the future completes when every connection is gone.
+  /// Stops gracefully; the future completes when every connection has ended.
   func stop() -> EventLoopFuture<Void> {
     switch stage {
     case .stopping(_, let promise), .stopped(let promise): return promise.futureResult
@@ -311,8 +311,8 @@ final class ServerDriver {
     linger(channel)
   }
 
-  /// Gives the peer time to read what was sent, then closes. Closing at once could destroy it: the
-  /// kernel resets a connection that has unread input.
+  /// Gives the peer time to read the sent data, then closes. Closing at once could destroy that
+  /// data: the kernel resets a connection that has unread input.
   private func linger(_ channel: any Channel) {
     channel.setOption(ChannelOptions.autoRead, value: true).whenFailure { _ in
       channel.close(mode: .all, promise: nil)

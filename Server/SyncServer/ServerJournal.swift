@@ -7,8 +7,8 @@ import WireProtocol
 /// The server's records: lines of its log, metrics, and the entries about access that its owner can
 /// read later.
 ///
-/// The log contains fixed words, ids and addresses. In text from clients, characters that would
-/// start a line or move a cursor are replaced, and it is cut.
+/// The log contains fixed words, ids and addresses. Text from clients is cut, and its characters
+/// that would start a line or move a cursor are replaced.
 final class ServerJournal {
   let logger: Logger
   var metrics = ServerMetrics()
@@ -87,7 +87,7 @@ final class ServerJournal {
     }
   }
 
-  /// The connection of a device is gone.
+  /// The connection of a device has ended.
   func left(_ id: ConnectionID, _ device: ConnectedDevice) {
     logger.info(
       "left",
@@ -135,7 +135,7 @@ final class ServerJournal {
         source: source, detail: detail))
   }
 
-  /// Stores the events since the last time; called on every tick, done once a second.
+  /// Stores the events since the last time; called on every tick, effective once a second.
   func storeIfDue(in store: StoreRunner, at uptimeMilliseconds: Int64) {
     guard let entries = audit.begin(at: uptimeMilliseconds) else { return }
     let bound = NIOLoopBound(self, eventLoop: loop)

@@ -14,7 +14,7 @@ final class StoreRunner {
   private let clock: ProcessClock
   /// The tasks of the packing thread, workspace by workspace.
   private let packing = PackingTurns()
-  /// When the store got its open tasks, uptime; tasks that wait for their turn do not count.
+  /// The uptime at which the store got each open task; tasks that wait for their turn do not count.
   private var began: [StoreTaskID: Int64] = [:]
 
   init(
@@ -29,7 +29,7 @@ final class StoreRunner {
   /// The thread of all tasks except packing, one after the other.
   var thread: NIOThreadPool { threads.tasks }
   var taskCount: Int { began.count }
-  /// How long a thread of the store has had the oldest task.
+  /// How long a thread of the store has been busy with the oldest task.
   var waitMilliseconds: Int64 {
     let now = clock.now.uptimeMilliseconds
     return now - min(began.values.min() ?? now, now)
@@ -37,7 +37,7 @@ final class StoreRunner {
 
   /// Performs a task.
   ///
-  /// - Parameter done: called with the result and the duration; it must return quickly, since it
+  /// - Parameter done: called with the result and the duration; it must return quickly, because it
   ///   blocks the loop.
   func perform(
     _ task: StoreTask, as id: StoreTaskID, then done: @escaping (StoreOutcome, Duration) -> Void
@@ -67,7 +67,7 @@ final class StoreRunner {
     thread.runIfActive(eventLoop: loop) { [storage] in storage.timed(task) }
   }
 
-  /// So no commit waits for work in proportion to a workspace.
+  /// The preparation takes time in proportion to a workspace; no commit waits for it.
   private func prepareAndRun(
     _ task: StoreTask, as id: StoreTaskID, of workspace: WorkspaceID
   ) -> EventLoopFuture<(StoreOutcome, Duration)> {

@@ -14,7 +14,7 @@ struct StoreThreads: Sendable {
 
   /// Ends both; waiting tasks are cancelled.
   func shutDown() async {
-    // They end, whatever their last tasks threw.
+    // They end, whatever errors their last tasks threw.
     try? await tasks.shutdownGracefully()
     try? await packing.shutdownGracefully()
   }

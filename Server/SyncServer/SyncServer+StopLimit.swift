@@ -10,7 +10,7 @@ extension SyncServer {
   ///
   /// - Parameters:
   ///   - seconds: how long it may take.
-  ///   - overrun: called once, from its own thread, with the step that it waits for; not called if
+  ///   - overrun: called once, from its own thread, with the step that is blocking; not called if
   ///     the stop has ended by then.
   package func stop(
     within seconds: Double, overrun: @escaping @Sendable (StopStage) -> Void

@@ -71,7 +71,7 @@ package final class SyncServer: Sendable {
   package static func start(
     _ options: SyncServerOptions, logger: Logger
   ) async throws(SyncServerError) -> SyncServer {
-    // First, so that a wrong certificate leaves nothing behind.
+    // Done first, so that a wrong certificate leaves no files behind.
     let security = try makeSecurity(options)
     let lock: DirectoryLock
     let database: ServerDatabase
@@ -79,7 +79,7 @@ package final class SyncServer: Sendable {
       // The lock comes first: only its holder may set a damaged file aside.
       try ServerDatabase.prepare(directory: options.dataDirectory)
       lock = try await DirectoryLock.serving(options.dataDirectory)
-      // A missing database must not be replaced by an empty one during a restore.
+      // During a restore, an empty database must not replace the missing one.
       guard !ServerBackup.isPending(in: options.dataDirectory) else {
         throw StoreOpeningError.restoring(path: options.dataDirectory)
       }
@@ -91,12 +91,12 @@ package final class SyncServer: Sendable {
     revokeAgain(options.dataDirectory, in: database, logger)
     warnIfOthersWrite(to: options.dataDirectory, logger)
     let address = AddressFile(directory: options.dataDirectory)
-    // A killed process leaves its address.
+    // A killed process leaves its address behind.
     address.remove()
     let connected = ConnectedDevices(directory: options.dataDirectory)
     connected.remove()
     let server = try await listen(options, security, storage: database, logger: logger) {
-      // Everything acknowledged is durable already; closing only tidies the log.
+      // All acknowledged data is already durable; closing only tidies the log.
       try? database.close()
       connected.remove()
       lock.release()
@@ -131,7 +131,7 @@ package final class SyncServer: Sendable {
     }
   }
 
-  /// Warns if others may write to the directory, since they could replace the store.
+  /// Warns if other accounts may write to the directory, because they could replace the store.
   private static func warnIfOthersWrite(to directory: String, _ logger: Logger) {
     let attributes = try? FileManager.default.attributesOfItem(atPath: directory)
     let mode = (attributes?[.posixPermissions] as? NSNumber)?.intValue ?? 0
@@ -139,7 +139,7 @@ package final class SyncServer: Sendable {
     logger.warning("others can write to \(directory): chmod go-w \(directory)")
   }
 
-  /// Listens, with a store of the caller's; `onStop` runs after the last use of it.
+  /// Listens, with a store of the caller's; `onStop` runs after the last use of that store.
   package static func start(
     _ options: SyncServerOptions, storage: any ServerStorage, logger: Logger,
     onStop: @escaping @Sendable () -> Void
@@ -229,7 +229,7 @@ package final class SyncServer: Sendable {
       .failed, "Cannot listen on \(place): \(refusal(error, port: options.port)).")
   }
 
-  /// Why the server cannot listen, in words.
+  /// Why the server cannot listen, as text for its operator.
   static func refusal(
     _ error: any Error, port: Int, first: Int = ListeningAddress.firstUnprivilegedPort
   ) -> String {
@@ -332,8 +332,8 @@ package final class SyncServer: Sendable {
     try pipeline.addHandler(WebSocketConnectionHandler(driver: driver, id: id, counter: counter))
   }
 
-  /// Says goodbye to all connections, stores what was accepted, and closes; returns when everything
-  /// is released. Later calls do nothing.
+  /// Notifies all connections, stores accepted data, and closes; returns when everything is
+  /// released. Later calls do nothing.
   package func stop() async {
     let isFirst = wasStopped.withLock { wasStopped in
       defer { wasStopped = true }
@@ -342,11 +342,11 @@ package final class SyncServer: Sendable {
     guard isFirst else { return }
     let driver = driver
     let loop = group.next()
-    // First, in any case: `pair` must not name an address without a server.
+    // Done first, in any case: `pair` must not name an address without a server.
     address.remove()
     enter(.listener)
     try? await metricsListener?.close()
-    // A closed listener needs no closing; the rest must happen in any case.
+    // A closed listener needs no closing; the next steps must run in any case.
     try? await listener.close()
     enter(.connections)
     try? await loop.flatSubmit { driver.value.stop() }.get()

@@ -2,7 +2,7 @@ import Basics
 import ServerCore
 import ServerStore
 
-/// Why a command of the server failed, in words for its operator.
+/// Why a command of the server failed, as text for its operator.
 package struct SyncServerError: Error, Hashable, Sendable, CustomStringConvertible {
   /// Its name is the error's code in JSON.
   package enum Code: String, Hashable, Sendable {

@@ -14,7 +14,7 @@ package struct SyncServerOptions: Sendable {
   package var port: Int
   /// The files for TLS; the server speaks plain WebSocket if it is nil.
   package var certificate: ServerCertificate?
-  /// The address of the metrics; nil: none.
+  /// The address of the metrics; nil for none.
   package var metrics: MetricsAddress?
   /// Limits and intervals of the protocol.
   package var core = ServerConfiguration()
@@ -29,7 +29,7 @@ package struct SyncServerOptions: Sendable {
   package var tickMilliseconds: Int64 = 100
   /// The limits of attachments' files.
   package var files = Files()
-  /// The free space of the disk; nil: of the one that holds the data.
+  /// The free space of the disk; nil for that of the disk that holds the data.
   package var freeSpace: FreeSpace?
   /// How long a connection may take to close after the server began to close it.
   package var lingerMilliseconds: Int64 = 1_500
@@ -49,7 +49,7 @@ package struct SyncServerOptions: Sendable {
   package struct Front: Sendable {
     /// Proxies whose `X-Forwarded-For` is believed.
     package var trustedProxies: [AddressRange] = []
-    /// The address that devices use; nil: the one at which the server listens.
+    /// The address that devices use; nil for the one at which the server listens.
     package var url: String?
   }
 
@@ -67,7 +67,7 @@ package struct SyncServerOptions: Sendable {
     package var requestsMax = 16
     /// The maximum for one workspace.
     package var requestsPerWorkspaceMax = 8
-    /// How long a connection may take for one request without progress, and to wait for the next.
+    /// How long a connection may go without progress on one request, and may wait for the next.
     package var milliseconds = Int64(WireLimits.blobSecondsMax) * 1_000
 
     package init() {}

@@ -5,7 +5,7 @@ enum SystemFault {
   /// The error of the call that failed just now.
   static var last: NSError { numbered(errno) }
 
-  /// The error for a number of the system's; errno(3).
+  /// The error with a system error number; errno(3).
   static func numbered(_ number: Int32) -> NSError {
     NSError(domain: NSPOSIXErrorDomain, code: Int(number))
   }

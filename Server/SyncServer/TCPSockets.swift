@@ -9,7 +9,7 @@ struct TCPSockets {
   /// The result of an arrival.
   enum Arrival {
     case refused
-    /// It has a place; the other one has lost its own, and must be closed.
+    /// It has a place; the other connection has lost its own, and must be closed.
     case taken(insteadOf: (any Channel)?)
   }
 

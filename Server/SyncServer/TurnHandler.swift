@@ -4,8 +4,8 @@ import NIOCore
 /// kernel and at the sender.
 ///
 /// It comes before everything that parses input, so that heads of frames, pings and requests also
-/// cost no more than a turn allows. A peer that sends no more is closed once all its input had its
-/// turn; until then it gets answers. The channel must allow the peer to close its half alone.
+/// cost no more than a turn allows. A peer that has stopped sending gets answers until all its
+/// input has had its turn, and is then closed. The channel must allow the peer to close its half.
 final class TurnHandler: ChannelDuplexHandler, TurnTaker {
   typealias InboundIn = ByteBuffer
   typealias InboundOut = ByteBuffer
@@ -19,18 +19,18 @@ final class TurnHandler: ChannelDuplexHandler, TurnTaker {
   /// The input; no buffer is empty.
   private var input: CircularBuffer<ByteBuffer> = []
   private var isWaiting = false
-  /// Whether reading waits for less input.
+  /// Whether reading is paused until less input waits.
   private var wantsMore = false
-  /// Whether the server closes, and waits only for the peer's goodbye.
+  /// Whether the server is closing, and waits only for the peer's close.
   private var isClosing = false
   private var end: End?
 
   /// The reason for the end of the input.
   private enum End {
     /// The sender ended its half.
-    case said
+    case halfClosed
     /// The socket or TLS failed, or both sides ended: no answer is possible.
-    case over
+    case failed
   }
 
   init(turns: InputTurns) {
@@ -50,7 +50,7 @@ final class TurnHandler: ChannelDuplexHandler, TurnTaker {
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     var more = unwrapInboundIn(data)
     guard more.readableBytes > 0, !isClosing else { return }
-    // Each buffer costs more than a byte: small ones are joined.
+    // Each buffer costs more than a byte, so small ones are joined.
     if let last = input.indices.last,
       input[last].readableBytes + more.readableBytes <= InputTurns.pieceBytes
     {
@@ -71,19 +71,19 @@ final class TurnHandler: ChannelDuplexHandler, TurnTaker {
     guard case ChannelEvent.inputClosed = event else {
       return context.fireUserInboundEventTriggered(event)
     }
-    end = isClosing ? .over : end ?? .said
+    end = isClosing ? .failed : end ?? .halfClosed
     closeIfDone()
   }
 
-  /// It must not overtake waiting input. An error of the socket or TLS ends the connection.
+  /// The error must not overtake waiting input. An error of the socket or TLS ends the connection.
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
-    end = .over
+    end = .failed
     closeIfDone()
   }
 
-  /// The connection is gone without an end of input, for example by a reset. There are no more
-  /// turns for it, so a little of the waiting input is processed now. It can be the last batch of a
-  /// device that left in a hurry.
+  /// The connection has ended without an end of input, for example by a reset. It gets no more
+  /// turns, so a little of the waiting input is processed now. It can be the last batch of a device
+  /// that left in a hurry.
   func channelInactive(context: ChannelHandlerContext) {
     let bytesMax = InputTurns.waitingBytesMax + InputTurns.readingBytesMax
     for _ in 0..<bytesMax / InputTurns.pieceBytes where !input.isEmpty {
@@ -132,8 +132,8 @@ final class TurnHandler: ChannelDuplexHandler, TurnTaker {
   private func closeIfDone() {
     guard let end, let context, !isWaiting else { return }
     switch end {
-    case .said: context.close(promise: nil)
-    case .over: context.channel.closeAtOnce()
+    case .halfClosed: context.close(promise: nil)
+    case .failed: context.channel.closeAtOnce()
     }
   }
 

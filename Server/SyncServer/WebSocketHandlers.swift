@@ -63,7 +63,7 @@ final class WebSocketConnectionHandler: ChannelInboundHandler {
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    // A peer that was sent a close frame is answered only once.
+    // A peer that was sent a close frame gets no second one.
     guard !isClosing else { return }
     let frame = unwrapInboundIn(data)
     switch frame.opcode {

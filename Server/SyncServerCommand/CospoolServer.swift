@@ -63,8 +63,7 @@ struct CospoolServer: AsyncParsableCommand {
     defaultSubcommand: ServeCommand.self)
 
   static func main() async {
-    // Every file that it writes belongs only to its owner from the start, even in a shared
-    // directory.
+    // Every file that it writes is private to its owner from the start, even in a shared directory.
     umask(0o077)
     DispatchLog.silence()
     Heap.limitArenas()
@@ -111,8 +110,8 @@ struct DataOptions: ParsableArguments {
     directory != nil || ProcessInfo.processInfo.environment["COSPOOL_SERVER_DATA"] != nil
   }
 
-  /// How to start the server of the data directory, or to reach that of this machine, which a
-  /// command without a directory and without root misses. nil: by hand.
+  /// How to start the server of the data directory, or to reach the server of this machine, which a
+  /// command without a directory and without root misses. nil if it is started by hand.
   var startAdvice: String? {
     if let advice = ServerUnit.startAdvice(for: resolved) { return advice }
     guard !isNamed, !ServerAccount.wasRoot,

@@ -33,8 +33,8 @@ extension PushTargetsCommand: StoreCommand {}
 extension PushTestCommand: StoreCommand {}
 
 /// Makes root's commands run as the account that owns the data. So `sudo cospool-server pair`
-/// leaves no file that the server cannot open, and the command after a backup runs as that account.
-/// Root never runs anything that another account may have written into the data.
+/// creates no file that the server cannot open, and the command after a backup runs as that
+/// account. Root never runs anything that another account may have written into the data.
 enum ServerAccount {
   /// Whether root started the process, which may have become another account since.
   static let wasRoot = geteuid() == 0

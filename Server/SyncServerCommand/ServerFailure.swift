@@ -6,13 +6,13 @@ import Operations
 import QueueModel
 import SyncServer
 
-/// Why a command of the server ended, in words for its operator and for programs.
+/// Why a command of the server ended, as text for its operator and for programs.
 struct ServerFailure: Encodable {
   private(set) var code: String
   private(set) var message: String
   /// The exit code; 0 for help and the version, which are answers.
   private(set) var exitCode: Int32
-  /// What people read; with the usage if the arguments are wrong. Empty if all is said.
+  /// The text for people, with the usage if the arguments are wrong. Empty if there is none.
   let text: String
 
   private enum CodingKeys: String, CodingKey {
@@ -46,7 +46,7 @@ struct ServerFailure: Encodable {
     }
   }
 
-  /// About a first word that names no command; the parser takes it for an argument of `serve`.
+  /// About a first word that is not a command; the parser takes it for an argument of `serve`.
   private static var unknownCommand: String? {
     guard let word = ProcessInfo.processInfo.arguments.dropFirst().first, !word.hasPrefix("-"),
       word != "help"
@@ -58,8 +58,8 @@ struct ServerFailure: Encodable {
       + (close.isEmpty ? "" : " Did you mean \(close.joined(separator: " or "))?")
   }
 
-  /// The same shape as the errors of `cospool`; empty if there is nothing to say, as after a report
-  /// that names errors.
+  /// In the same form as the errors of `cospool`; empty if there is nothing to say, as after a
+  /// report that lists errors.
   var json: String {
     guard !text.isEmpty else { return "" }
     let encoder = JSONEncoder()

@@ -10,7 +10,7 @@ import UnixSignals
 struct ServerService: Service {
   let options: SyncServerOptions
   let logger: Logger
-  /// Reports to the service manager that the server listens, lives and stops; nil without a
+  /// Reports to the service manager that the server listens, is alive and stops; nil without a
   /// manager.
   let notifier: ServiceNotifier?
 
@@ -27,7 +27,7 @@ struct ServerService: Service {
     notifier?.send("READY=1\nSTATUS=listening on \(server.url)")
     await withTaskGroup(of: Void.self) { tasks in
       tasks.addTask { await notifier?.keepAlive { await server.takesWork() } }
-      // It throws only if the task is cancelled; the server stops in either case.
+      // It throws only if the task is cancelled, and the server stops in either case.
       try? await gracefulShutdown()
       tasks.cancelAll()
     }
@@ -38,13 +38,13 @@ struct ServerService: Service {
       let limit = Int(ServerService.stopLimit)
       logger.error(
         "the stop took longer than \(limit) s (\(stage)); what was acknowledged is stored")
-      // At once: cleanup at a normal exit could wait for the same thing.
+      // Exits at once: cleanup at a normal exit could wait for the same thing.
       _exit(ExitStatus.failed)
     }
   }
 
   /// How many seconds a stop may take before the process ends anyway. Closing the connections takes
-  /// a few seconds. Everything acknowledged is on disk already.
+  /// a few seconds. All acknowledged data is already on disk.
   private static let stopLimit: Double = 30
 
   func runUntilSignalled() async throws {

@@ -26,8 +26,8 @@ struct ServerUnit: Equatable {
   static let optionsFile = "/etc/default/cospool-server"
 
   /// How to start the server for a data directory; nil if no service of the machine uses it. A
-  /// server that is started by hand would lack the service's options, and would keep the service
-  /// from starting.
+  /// server started by hand would lack the service's options, and would prevent the service from
+  /// starting.
   static func startAdvice(for data: String) -> String? {
     let folders = ["/etc/systemd/system"] + packageFolders
     guard data == dataDirectory,
@@ -38,8 +38,8 @@ struct ServerUnit: Equatable {
       + "cospool-server service logs"
   }
 
-  /// The text of the unit file. The machine's unit uses every restriction of systemd that a server
-  /// can have if it listens, and writes to one directory.
+  /// The text of the unit file. The machine's unit uses every systemd restriction that a listening
+  /// server can have, and writes to one directory.
   func text() -> String {
     let data: String
     switch scope {

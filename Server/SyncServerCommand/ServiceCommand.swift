@@ -86,7 +86,7 @@ struct ServiceInstallCommand: AsyncParsableCommand {
     guard !serving.contains(where: { $0 == "--data" || $0.hasPrefix("--data=") }) else {
       throw ValidationError("Put --data before --. It works only with --user.")
     }
-    // Refuses now what serve would refuse at every start.
+    // Refuses now any options that serve would refuse at every start.
     let options: ServeCommand
     do { options = try ServeCommand.parse(serving) } catch {
       throw ValidationError(ServeCommand.message(for: error))
@@ -123,7 +123,7 @@ struct ServiceInstallCommand: AsyncParsableCommand {
     }
   }
 
-  /// Refuses missing files, with which the service would fail at every start.
+  /// Refuses missing files, because the service would fail at every start.
   private func requireFiles() throws {
     let options = try ServeCommand.parse(serving)
     for path in [options.certificate, options.key].compactMap({ $0 })
@@ -147,7 +147,7 @@ struct ServiceInstallCommand: AsyncParsableCommand {
     }
     try requireFiles()
     try refuseInHome(unit.program)
-    try refuseBesidePackage()
+    try refuseSecondUnit()
     if !scope.user {
       // If systemd does not answer, nothing is changed.
       try await service.systemctl("daemon-reload")
@@ -172,8 +172,8 @@ struct ServiceInstallCommand: AsyncParsableCommand {
         + "install), or install your own service: --user.")
   }
 
-  /// Refuses a second unit of the same name: it would be unclear which options apply.
-  private func refuseBesidePackage() throws(SyncServerError) {
+  /// Refuses a second unit with the same name: its options would conflict with those of the first.
+  private func refuseSecondUnit() throws(SyncServerError) {
     guard !scope.user, scope.unitFolder == nil else { return }
     for folder in ServerUnit.packageFolders {
       let path = "\(folder)/\(ServerUnit.name)"

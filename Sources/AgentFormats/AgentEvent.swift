@@ -1,13 +1,13 @@
-/// What an agent's output reports while it works.
+/// An event that an agent's output reports while it works.
 package enum AgentEvent: Hashable, Sendable {
   /// The agent's own id of its conversation; a later prompt resumes it.
   case session(String)
   /// The conversation to resume no longer exists.
   case sessionLost
-  /// A tool began. Ids are as the agent gave them, cut to `AgentLimits.toolIDBytesMax`.
+  /// A tool began. Ids are as the agent gave them, truncated to `AgentLimits.toolIDBytesMax`.
   case toolStarted(id: String, name: String)
   case toolEnded(id: String)
-  /// How many of its own steps the agent has completed, and the step that it works on.
+  /// How many of its own steps the agent has completed, and its present step.
   case progress(completed: Int, total: Int, current: String?)
   /// The agent waits for an approval: the tool's input, if it gave one, and the agent's
   /// conversation, if it is not the turn's.
@@ -28,8 +28,8 @@ package enum AgentVerdict: Hashable, Sendable {
   /// The agent reported success itself.
   case succeeded(summary: String)
   case failed(reason: String)
-  /// A limit was reached; the prompt is not at fault. Not before that time, milliseconds since
-  /// 1970, if the agent gave one.
+  /// A limit was reached; the prompt is not the cause. Not to be retried before that time,
+  /// milliseconds since 1970, if the agent gave one.
   case tryLater(reason: String, until: Int64?)
 }
 
@@ -66,7 +66,7 @@ package enum AgentLimits {
   package static let runningToolsMax = 1_000
 }
 
-/// Reads an agent's output, a piece at a time, wherever the pieces are cut.
+/// Reads an agent's output, a piece at a time, split at any byte.
 ///
 /// Nothing in the output can trap, and memory is bounded by `AgentLimits`. Unknown output is
 /// skipped: agents add kinds of events with every version. Only the end is judged strictly: without

@@ -4,7 +4,7 @@
 /// is wrong`) is text, too, and does not name a command. Only the program knows which names are
 /// commands.
 struct ClaudeCommand: Hashable, Sendable {
-  /// What a command did to the conversation, as the program reports it.
+  /// The effect of a command on the conversation, as the program reports it.
   enum Change: Hashable, Sendable {
     case compacted
     /// A new conversation begins.
@@ -32,7 +32,7 @@ struct ClaudeCommand: Hashable, Sendable {
   /// else that begins with its name is a sentence.
   var isMeant: Bool
 
-  /// nil for a prompt that is always text.
+  /// Returns nil for a prompt that is always text.
   init?(_ prompt: String) {
     guard prompt.hasPrefix("/") else { return nil }
     let words = prompt.split(maxSplits: 2, whereSeparator: \.isWhitespace)

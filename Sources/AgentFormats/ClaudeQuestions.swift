@@ -1,6 +1,6 @@
-/// What Claude Code asks its user with its question tool.
+/// The questions that Claude Code asks its user with its question tool.
 ///
-/// To the agent it is a tool that needs permission, but it waits for an answer: it reads a
+/// For the agent it is a tool that needs permission, but it waits for an answer: it takes a
 /// permission without one as an empty answer.
 package struct ClaudeQuestions: Hashable, Sendable {
   package static let toolName = "AskUserQuestion"

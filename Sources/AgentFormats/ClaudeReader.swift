@@ -10,8 +10,8 @@
 /// | `result` | the end: the only thing that makes a success |
 /// | `system` with `compact_result`, `conversation_reset` | what its own `/compact` and `/clear` did |
 ///
-/// An exit code of 0 does not mean success: the program also ends that way if a hook blocked the
-/// prompt, if it took the prompt for its own command (`ClaudeCommand`), or if it was cut off.
+/// An exit code of 0 does not mean success. The program also ends that way if a hook blocked the
+/// prompt, if it took the prompt for its own command (`ClaudeCommand`), or if it was interrupted.
 package struct ClaudeReader: AgentOutputReader {
   private struct Result: Sendable {
     var subtype: String
@@ -36,7 +36,7 @@ package struct ClaudeReader: AgentOutputReader {
   private var didAnswer = false
   private var limit: (isReached: Bool, until: Int64?) = (false, nil)
   private let command: ClaudeCommand?
-  /// What its own command did to the conversation.
+  /// The effect of its own command on the conversation.
   private var change: ClaudeCommand.Change?
   /// The text that the program wrote instead of a model.
   private var ownWords = ""
@@ -69,7 +69,7 @@ package struct ClaudeReader: AgentOutputReader {
     }
     if result.isError || result.subtype != "success" {
       let reason = result.text.isEmpty ? "The agent ended with \(result.subtype)." : result.text
-      // From its text, if no line names the time.
+      // Taken from its text if no line contains the time.
       let until = limit.until ?? WaitPhrase.time(in: reason, now: now)
       if limit.isReached { return .tryLater(reason: reason, until: until) }
       if let until = ClaudeReader.limitInOldForm(result.text) {
@@ -104,7 +104,7 @@ package struct ClaudeReader: AgentOutputReader {
     return .failed(reason: ClaudeReader.tookForCommand(result.text))
   }
 
-  /// Why a prompt failed that no model saw.
+  /// Why a prompt failed without reaching a model.
   ///
   /// - Parameter answer: the program's answer to it.
   package static func tookForCommand(_ answer: String) -> String {
@@ -167,7 +167,7 @@ package struct ClaudeReader: AgentOutputReader {
   }
 
   private mutating func assistant(_ object: JSONTree) -> [AgentEvent] {
-    // Work after a result: that result was not the last.
+    // There is work after a result, so that result was not the last.
     result = nil
     var events: [AgentEvent] = []
     for part in object["message"]?["content"]?.elements ?? [] {
@@ -228,8 +228,8 @@ package struct ClaudeReader: AgentOutputReader {
 }
 
 enum UnixTime {
-  /// Times of agents are in seconds or milliseconds; no second count of this millennium is as large
-  /// as a millisecond count of the last.
+  /// Agents write times in seconds or milliseconds. No count of seconds in this millennium is as
+  /// large as a count of milliseconds in the last.
   static func milliseconds(_ time: Int64) -> Int64 {
     guard (0..<100_000_000_000).contains(time) else { return time }
     return time * 1_000

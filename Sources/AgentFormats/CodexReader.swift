@@ -32,7 +32,7 @@ package struct CodexReader: AgentOutputReader {
   private var lastMessage = ""
   private let zone: TimeZone
 
-  /// - Parameter zone: the time zone of the times of day in its texts: its machine's.
+  /// - Parameter zone: the time zone of the times of day in its texts, which is its machine's.
   package init(zone: TimeZone = .current) {
     self.zone = zone
   }

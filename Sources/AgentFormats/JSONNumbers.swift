@@ -1,6 +1,5 @@
-/// Finds numbers that programs read differently: those with more digits than a double holds that
-/// are not whole numbers of 64 bits. The user would read a different number from the one that the
-/// tool gets.
+/// Finds numbers that programs read differently: neither whole numbers of 64 bits nor short enough
+/// for a double. The user would read a different number from the one that the tool gets.
 enum JSONNumbers {
   /// Whether `JSONTree` keeps a number's exact value.
   ///

@@ -23,8 +23,8 @@ package enum JSONTree: Hashable, Sendable {
   /// Reads one value; nil if the bytes are not one value, or it has too many levels. Invalid UTF-8
   /// is replaced first.
   ///
-  /// - Parameter isShown: whether a user decides by what is read. Then these are not values:
-  ///   invalid UTF-8, an object that has a name twice, and a number that is neither an exact double
+  /// - Parameter isShown: whether a user makes a decision from the result. Then these are refused:
+  ///   invalid UTF-8, an object with a repeated name, and a number that is neither an exact double
   ///   nor a whole number of 64 bits.
   package init?(_ bytes: some Collection<UInt8>, isShown: Bool = false) {
     if isShown, String(validating: bytes, as: UTF8.self) == nil { return nil }
@@ -66,7 +66,7 @@ extension JSONTree: Encodable {
     case .null: try container.encodeNil()
     case .boolean(let flag): try container.encode(flag)
     case .number(let number):
-      // A whole number stays one.
+      // A whole number stays whole.
       if let whole = Int64(exactly: number) {
         try container.encode(whole)
       } else {
@@ -79,13 +79,12 @@ extension JSONTree: Encodable {
     }
   }
 
-  /// On one line, with sorted keys. Characters that are invisible, or change the order of others,
-  /// are escaped.
+  /// The value on one line, with sorted keys. Characters that are invisible, or change the order of
+  /// others, are escaped.
   package var line: String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    // Values from JSON are always encodable: an infinite number, for example, cannot come out of
-    // JSON.
+    // Values from JSON can always be encoded: JSON has no infinite numbers, for example.
     guard let data = try? encoder.encode(self) else { return "null" }
     return JSONTree.escaped(String(decoding: data, as: UTF8.self), JSONTree.isEscaped)
   }

@@ -1,13 +1,13 @@
 /// Reads JSON (RFC 8259) as a tree, in one pass.
 ///
 /// Foundation's decoder has to guess the kind of each value, and each wrong guess makes an error
-/// that names all levels around it: a text of 256 KiB with 90 levels took seconds, and agents write
+/// that names all levels around it. A text of 256 KiB with 90 levels took seconds, and agents write
 /// texts of many MiB. No text can make this reader trap.
 ///
 /// - Complexity: O(bytes)
 struct JSONTreeReader {
   private let bytes: [UInt8]
-  /// Whether a user decides by what is read: see `JSONTree.init(_:isShown:)`.
+  /// Whether a user makes a decision from the result; see `JSONTree.init(_:isShown:)`.
   private let isShown: Bool
   private var offset = 0
 
@@ -73,7 +73,7 @@ struct JSONTreeReader {
     return take("]") ? .array(elements) : nil
   }
 
-  /// If two members have one name, the first counts.
+  /// If two members have the same name, the first one counts.
   private mutating func object(depth: Int) -> JSONTree? {
     offset += 1
     var members: [String: JSONTree] = [:]

@@ -1,4 +1,4 @@
-/// Whether an agent's words say that its provider refuses more work for now.
+/// Decides whether an agent's text reports that its provider refuses more work for now.
 ///
 /// | in the words | counts |
 /// |---|---|
@@ -7,10 +7,10 @@
 /// | `overloaded_error`; nothing but `Overloaded` | yes |
 /// | `429` | beside `HTTP`, `status` or `error`, or before `Too Many Requests` |
 ///
-/// A prompt is given again by itself after a limit, so words that only look like one must not count:
-/// numbers of lines, ids, and errors of the program that the agent works on.
+/// After a limit, a prompt is repeated automatically. So text that only resembles a limit must not
+/// count: line numbers, ids, and errors of the program that the agent works on.
 struct LimitWords: Sendable {
-  /// A run of letters, digits and underscores in lower case, and what is between it and the next.
+  /// A run of letters, digits and underscores in lower case, and the text up to the next run.
   private struct Word: Sendable {
     var text = ""
     var gap = ""
@@ -35,7 +35,7 @@ struct LimitWords: Sendable {
     self.words = words
   }
 
-  /// Whether they name a limit of requests.
+  /// Whether the text names a limit of requests.
   ///
   /// - Complexity: O(words).
   var nameRateLimit: Bool {
@@ -54,7 +54,7 @@ struct LimitWords: Sendable {
     }
   }
 
-  /// Whether they say that a quota of a provider is used up.
+  /// Whether the text reports that a provider's quota is used up.
   ///
   /// - Complexity: O(words).
   var nameQuota: Bool {
@@ -79,7 +79,7 @@ struct LimitWords: Sendable {
     words.indices.contains(index) ? words[index].text : ""
   }
 
-  /// Whether a number is a status of HTTP, by what is beside it.
+  /// Whether a number is an HTTP status, judged by the words beside it.
   private func isStatus(at index: Int) -> Bool {
     if text(at: index + 1) == "too", text(at: index + 2) == "many" { return true }
     var before = index - 1

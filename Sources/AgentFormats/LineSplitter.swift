@@ -30,7 +30,7 @@ package struct LineSplitter: Sendable {
     return lines
   }
 
-  /// The stream is complete; a last line may have no end.
+  /// The stream is complete; the last line may lack its end.
   package mutating func ended() -> [[UInt8]] {
     defer {
       line = []

@@ -1,16 +1,16 @@
 /// Reads opencode's event stream (`GET /event`, server-sent events) for one of its sessions and
 /// those of its subagents, and the answer to a prompt (`POST /session/ID/message`).
 ///
-/// The stream is documented as best effort: it gives busy signals, and never decides. The
-/// assistant's message decides, in the answer or, if the connection broke, in the list of messages.
+/// The stream is documented as best effort: it shows activity, and never decides. The assistant's
+/// message decides: in the answer or, if the connection broke, in the list of messages.
 package struct OpencodeReader: Sendable {
   private var lines = LineSplitter(bytesMax: AgentLimits.lineBytesMax)
   private var tools = RunningTools()
   private let session: String
   private var data: [UInt8] = []
   private var own: [UInt8] = []
-  /// The sessions of its subagents, and of theirs: each works in its own session, and its
-  /// permission requests hold up the turn.
+  /// The sessions of its subagents, and of theirs. Each works in its own session, and its
+  /// permission requests block the turn.
   package private(set) var children: Set<String>
 
   /// - Parameters:
@@ -100,7 +100,7 @@ package struct OpencodeReader: Sendable {
     "metadata",
   ]
 
-  /// Everything that describes the action. Each tool, and each version, uses its own properties for
+  /// All fields that describe the action. Each tool, and each version, uses its own properties for
   /// that, inside and outside the metadata.
   private static func input(_ properties: JSONTree) -> JSONTree {
     guard case .object(let members) = properties else { return properties }
@@ -136,7 +136,7 @@ package struct OpencodeReader: Sendable {
 }
 
 extension OpencodeReader {
-  /// The outcome of a turn by an assistant's message; nil until it is complete.
+  /// The outcome of a turn, from an assistant's message; nil until the message is complete.
   ///
   /// - Parameter message: `{info, parts}`, as `POST /session/ID/message` answers and `GET
   ///   /session/ID/message` lists.

@@ -7,10 +7,10 @@
 /// Reads numbers, dates and times of day from a sentence, from left to right.
 struct PhraseScanner: Sendable {
   private var rest: Substring
-  /// The same part of the sentence as it was written: names of zones have capitals.
+  /// The same part of the sentence in its original case: names of zones have capitals.
   private var written: Substring
 
-  /// If the text in lower case has another length, it is read as written.
+  /// If lower case changes the length of the text, the text is read as it was written.
   init(_ text: String) {
     let lowered = text.lowercased()
     rest = (lowered.count == text.count ? lowered : text)[...]

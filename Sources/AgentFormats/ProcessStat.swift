@@ -13,7 +13,7 @@ package struct ProcessStat: Hashable, Sendable {
   /// uniquely.
   package var start: UInt64
 
-  /// nil if the text is not such a line.
+  /// Returns nil if the text is not such a line.
   package init?(_ line: String) {
     // The name is in parentheses, and may contain parentheses and spaces.
     guard let open = line.firstIndex(of: "("), let close = line.lastIndex(of: ")"), open < close

@@ -1,8 +1,8 @@
 /// The input that an agent wants to give to a tool, in the form that a user reads before allowing
 /// it.
 ///
-/// Every field appears by name. The agent chooses the names, so with a list of relevant fields it
-/// could hide the others.
+/// Every field appears with its name. The agent chooses the names, so a list of relevant fields
+/// would let it hide the others.
 package struct ToolInput: Hashable, Sendable {
   /// One field of the input.
   package struct Field: Hashable, Sendable {
@@ -15,7 +15,7 @@ package struct ToolInput: Hashable, Sendable {
 
   /// The tool's main field comes first, then the other fields by name, harmless ones last.
   package let fields: [Field]
-  /// The tool's main field, in a line; all of the input as JSON if no main field is known, and
+  /// The tool's main field, in a line. If no main field is known: all of the input as JSON, and
   /// empty if there are no fields.
   package let subject: String
   /// A space and the number of lines and fields that the subject omits; empty if it omits none.
@@ -23,7 +23,7 @@ package struct ToolInput: Hashable, Sendable {
   /// Whether a single field differs from all other inputs without its name.
   private let standsAlone: Bool
 
-  /// Names of main fields. The first that the input has counts.
+  /// Names of main fields. The first one in the input counts.
   private static let subjects = [
     "command", "file_path", "filePath", "filepath", "notebook_path", "url", "query", "pattern",
     "patterns", "title", "description",
@@ -60,8 +60,8 @@ package struct ToolInput: Hashable, Sendable {
     remainder = left.isEmpty ? "" : " (and \(left.joined(separator: ", ")))"
   }
 
-  /// All of the input, so that two inputs never read the same: a command that is the only field as
-  /// it is, an input that is not an object as JSON, otherwise each field after its name.
+  /// All of the input, so that two inputs never read the same. A command as the only field appears
+  /// as it is, an input that is not an object as JSON, otherwise each field after its name.
   package var details: String {
     guard let first = fields.first else { return "" }
     if standsAlone { return first.text }

@@ -15,12 +15,12 @@
 package enum WaitPhrase {
   /// Ten years, in milliseconds: no wait is longer.
   private static let waitMax: Int64 = 315_360_000_000
-  /// A time of day that has passed by less than this, in milliseconds, is today's.
+  /// A time of day that has passed by less than this, in milliseconds, is one of today.
   private static let justPast: Int64 = 600_000
-  /// A date without a year that has passed by more than this, in milliseconds, is next year's.
+  /// A date without a year that has passed by more than this, in milliseconds, is one of next year.
   private static let longPast: Int64 = 7 * 86_400_000
 
-  /// The end of the wait in milliseconds since 1970; nil if the sentence names none.
+  /// The end of the wait in milliseconds since 1970; nil if the sentence has none.
   ///
   /// - Parameters:
   ///   - now: in milliseconds since 1970.
@@ -103,7 +103,7 @@ package enum WaitPhrase {
 
   private static func milliseconds(_ date: CivilDate, _ seconds: Int, _ zone: TimeZone) -> Int64 {
     let local = date.days * 86_400_000 + Int64(seconds) * 1_000
-    // The offset of the night in which clocks change is that of the time itself.
+    // In the night of a clock change, the offset at the time itself counts.
     let near = local - offset(of: zone, at: local)
     return local - offset(of: zone, at: near)
   }

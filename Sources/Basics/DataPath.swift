@@ -1,11 +1,11 @@
 /// The folder of a program's data, by its options and environment.
 package struct DataPath: Sendable {
-  /// A device's: used by the daemon, and by the command line that connects to it.
+  /// The folder of a device: for the daemon, and for the command line that connects to it.
   package static let device = DataPath(variable: "COSPOOL_DATA", folder: "cospool")
   /// The server's.
   package static let server = DataPath(variable: "COSPOOL_SERVER_DATA", folder: "cospool-server")
 
-  /// Why an empty option is refused: it may come of a variable that is not set.
+  /// Why an empty option is refused: it may come from a variable that is not set.
   package static let empty = "--data is empty. Name a directory, or leave --data out."
 
   private let variable: String

@@ -1,7 +1,7 @@
 /// The exit codes of the programs; refusals of the local API carry the code for the command line.
 package enum ExitStatus {
   package static let failed: Int32 = 1
-  /// The request makes no sense as it is.
+  /// The request is invalid as it is.
   package static let usage: Int32 = 2
   package static let authentication: Int32 = 3
   package static let unreachable: Int32 = 4

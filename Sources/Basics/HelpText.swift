@@ -32,7 +32,7 @@ package enum HelpText {
         end()
         lines.append(String(line))
       } else if startsUsage(line) {
-        // A line that stays one line, whatever its length.
+        // A line that is never wrapped, whatever its length.
         end()
         lines.append(String(line))
       } else {
@@ -87,7 +87,7 @@ package enum HelpText {
       let limit = rest.index(rest.startIndex, offsetBy: width)
       let room = rest[...limit]
       let text = rest.drop { $0 == " " }.startIndex
-      // A word longer than the width stays whole.
+      // A word longer than the width is not broken.
       guard
         let blank = room.lastIndex(of: " ").flatMap({ $0 > text ? $0 : nil })
           ?? rest[text...].firstIndex(of: " ")

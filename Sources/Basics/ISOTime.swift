@@ -2,20 +2,20 @@
 package enum ISOTime {
   /// With milliseconds: `2026-03-01T09:30:00.125Z`.
   ///
-  /// - Parameter milliseconds: since 1970; negative before.
+  /// - Parameter milliseconds: since 1970; negative before that.
   package static func text(milliseconds: Int64) -> String {
     let rest = remainder(milliseconds, 1_000)
     return "\(seconds(of: milliseconds)).\(padded(rest, 3))Z"
   }
 
-  /// The same; without the milliseconds if they are 0.
+  /// The same, without the milliseconds if they are 0.
   package static func shortText(milliseconds: Int64) -> String {
     remainder(milliseconds, 1_000) == 0
       ? seconds(of: milliseconds) + "Z" : text(milliseconds: milliseconds)
   }
 
   /// The milliseconds since 1970 of a text as `text(milliseconds:)` writes it; the fraction may be
-  /// missing or have 1 to 3 digits. Nil for any other text.
+  /// missing or have 1 to 3 digits. Returns nil for any other text.
   package static func milliseconds(of text: String) -> Int64? {
     let bytes = Array(text.utf8)
     let marks: [(index: Int, mark: Character)] = [

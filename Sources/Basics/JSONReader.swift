@@ -1,4 +1,4 @@
-/// A strict reader of JSON (RFC 8259) that keeps the place of every value.
+/// A strict reader of JSON (RFC 8259) that records the position of every value.
 ///
 /// Foundation's decoder does not report the position of a value. This reader also refuses what the
 /// RFC leaves open: duplicate keys, a byte order mark, lone surrogates, more than `depthMax`
@@ -155,7 +155,7 @@ package struct JSONReader {
 
 // Numbers and strings.
 extension JSONReader {
-  /// The maximum number of digits; more would only be cut off later.
+  /// The maximum number of digits; more would be truncated later.
   private static let numberBytesMax = 64
 
   private mutating func number() throws(JSONFault) -> String {

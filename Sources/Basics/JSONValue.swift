@@ -23,7 +23,7 @@ package enum JSONValue: Hashable, Sendable {
 extension JSONValue: Codable {
   package init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
-    // From the narrowest to the widest; a wrong guess is not an error.
+    // Tries the narrowest kind first; a wrong guess is not an error.
     if container.decodeNil() {
       self = .null
     } else if let value = try? container.decode(Bool.self) {
@@ -69,8 +69,8 @@ extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
 }
 
 extension JSONValue {
-  /// The value without its places. A whole number that fits stays one; otherwise it is the nearest
-  /// number.
+  /// The value without its positions. A whole number that fits stays whole; otherwise it becomes
+  /// the nearest number.
   package init(_ json: PositionedJSON) {
     switch json.value {
     case .null: self = .null

@@ -18,7 +18,7 @@ package struct TextPosition: Hashable, Comparable, Sendable, CustomStringConvert
   package var description: String { "\(line):\(column)" }
 }
 
-/// Why a text is not JSON, and where.
+/// Why a text is not JSON, and the position of the fault.
 package struct JSONFault: Error, Hashable, Sendable, CustomStringConvertible {
   package var position: TextPosition
   package var message: String
@@ -33,7 +33,7 @@ package struct JSONFault: Error, Hashable, Sendable, CustomStringConvertible {
 
 /// A JSON value with its position in the text.
 package struct PositionedJSON: Hashable, Sendable {
-  /// One member of an object, with the place of its key.
+  /// One member of an object, with the position of its key.
   package struct Member: Hashable, Sendable {
     package var key: String
     package var position: TextPosition
@@ -45,7 +45,7 @@ package struct PositionedJSON: Hashable, Sendable {
   package enum Value: Hashable, Sendable {
     case null
     case boolean(Bool)
-    /// A number as it was written; RFC 8259 sets no limits, its readers do.
+    /// A number as it was written. RFC 8259 sets no limits; each reader does.
     case number(String)
     case string(String)
     case array([PositionedJSON])
@@ -85,7 +85,7 @@ package struct PositionedJSON: Hashable, Sendable {
     }
   }
 
-  /// Strings as JSON writes them, quotes included; everything but ASCII stays as it is.
+  /// A string as JSON writes it, quotes included; characters outside ASCII are not escaped.
   package static func quoted(_ text: String) -> String {
     var quoted = "\""
     for scalar in text.unicodeScalars {

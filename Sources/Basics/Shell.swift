@@ -1,6 +1,6 @@
 /// Text that can be pasted into a shell.
 package enum Shell {
-  /// One word: as it is if no shell reads it differently, else in single quotes (POSIX.1-2024,
+  /// One word: unquoted if no shell reads it differently, else in single quotes (POSIX.1-2024,
   /// Shell Command Language, 2.2.2).
   package static func quoted(_ text: String) -> String {
     let isPlain = text.utf8.allSatisfy { byte in

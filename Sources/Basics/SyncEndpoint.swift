@@ -8,10 +8,10 @@ package enum SyncEndpoint {
   /// UTF-8 bytes of a folder below which a proxy serves it.
   static let folderBytesMax = 200
 
-  /// The folder of an address's path: below it, a proxy serves the server's paths. Empty if the
-  /// server has the name for itself.
+  /// The folder of an address's path, below which a proxy serves the server's paths. Empty if the
+  /// server has the whole host.
   ///
-  /// - Parameter path: of an address: `/cospool`, or with the sync path behind it.
+  /// - Parameter path: of an address: `/cospool`, or with the sync path after it.
   /// - Returns: nil if it is not a path of letters, digits, `-`, `_` and dots, which need no quotes
   ///   in a
   ///   shell and mean the same in all programs.

@@ -18,7 +18,7 @@ package struct ArgumentReader: Sendable {
     package var command: any ParsableCommand.Type
     /// The arguments in the form for the parser.
     package var arguments: [String]
-    /// Whether a `-` comes after `--`: then it is that text, and not standard input.
+    /// Whether a `-` comes after `--`: then it is a text, and not standard input.
     package var isDashText: Bool
   }
 
@@ -28,8 +28,8 @@ package struct ArgumentReader: Sendable {
 
   /// - Parameters:
   ///   - shared: options that may also come before the words of a command.
-  ///   - flags: those of them without a value, by their names with dashes. A line with no other options is read
-  ///     without the parser's description of the command.
+  ///   - flags: the shared options without a value, by their names with dashes. A line with no
+  ///     other options is read without the parser's description of the command.
   package init(
     _ root: any ParsableCommand.Type, shared: [any ParsableArguments.Type] = [],
     flags: Set<String> = []
@@ -44,7 +44,7 @@ package struct ArgumentReader: Sendable {
   /// - Throws: `ArgumentFault` if one is neither an option of the command nor text.
   /// - Complexity: O(characters of the arguments + options of the command).
   package func read(_ arguments: [String]) throws(ArgumentFault) -> Reading {
-    // Help of a command, and what the parser offers to makers of completions and manuals.
+    // The help of a command, and the parser's own output for completions and manuals.
     let first = arguments.first ?? ""
     if first == "help" || first == "---completion" || first == "--experimental-dump-help"
       || first.hasPrefix("--generate-completion-script")
@@ -77,8 +77,8 @@ package struct ArgumentReader: Sendable {
   private func words(_ arguments: [String]) throws(ArgumentFault) -> Line {
     var line = Line(root: root, command: root, rest: arguments[...])
     line.table = OptionTable(flags: flags)
-    // Read on until the first argument that is neither a word nor a shared option, then go back to
-    // after the last word.
+    // Reads on until the first argument that is neither a word nor a shared option, then returns to
+    // the position after the last word.
     var ahead = line
     while let argument = ahead.rest.first {
       if argument.hasPrefix("-") {
@@ -119,13 +119,13 @@ private struct Line {
   var words: [String] = []
   var options: [String] = []
   var texts: [String] = []
-  /// Arguments with white space that are texts, or options with their values, and how many texts
-  /// come before.
+  /// Arguments with white space that are texts, or options with their values, and the number of
+  /// texts before each.
   var undecided: [(argument: String, place: Int)] = []
   var textsBehindTerminator: ArraySlice<String> = []
   var hasTerminator = false
 
-  /// The arguments in the order that leaves the parser no choice.
+  /// The arguments in an order that is unambiguous for the parser.
   var assembled: [String] {
     // The parser treats the word `help` as a command wherever a command is possible.
     let needsTerminator =

@@ -3,9 +3,9 @@ import Basics
 
 /// The options of a command by their names with dashes, from the parser's own description of it.
 struct OptionTable: Sendable {
-  /// Whether the option of a name has a value after it.
+  /// Whether the option with a name has a value after it.
   private var takesValue: [String: Bool] = [:]
-  /// Whether the command keeps arguments after `--` apart from the others.
+  /// Whether the command keeps arguments after `--` separate from the others.
   private(set) var keepsTerminator = false
   /// The places of texts among the arguments that are not options.
   private var textPlaces: [Int] = []
@@ -50,7 +50,7 @@ struct OptionTable: Sendable {
     }
   }
 
-  /// Whether a value follows the option of this name; nil if there is no such option.
+  /// Whether a value follows the option with this name; nil if there is no such option.
   func takesValue(_ name: some StringProtocol) -> Bool? { takesValue[String(name)] }
 
   /// Whether a text is missing after this number of arguments that are not options, or the command

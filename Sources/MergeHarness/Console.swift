@@ -3,18 +3,18 @@ import Foundation
 /// Writes lines for users.
 enum Console {
   static func write(_ text: String, to file: FileHandle = .standardOutput) {
-    // If the reader has ended, that is not a failure.
+    // A reader that has ended is not a failure.
     try? file.write(contentsOf: Data((text + "\n").utf8))
   }
 
-  /// Without a line end, for text that is overwritten later.
+  /// Writes without a line end, for text that is overwritten later.
   static func overwrite(_ text: String, on file: FileHandle) {
     try? file.write(contentsOf: Data(("\r" + text + "\u{1B}[K").utf8))
   }
 
   static var standardErrorIsTerminal: Bool { isatty(FileHandle.standardError.fileDescriptor) == 1 }
 
-  /// Why a file could not be read or written, in the system's words if there are any.
+  /// Why a file could not be read or written, as the system reports it if possible.
   static func reason(_ error: any Error) -> String {
     // Usually a Swift error, which `as? NSError` does not convert on Linux.
     let cause = (error as NSError).userInfo[NSUnderlyingErrorKey] as? any Error
@@ -47,7 +47,7 @@ final class Interruption {
     self.flag = flag
     sources = [SIGINT, SIGTERM].map { number in
       #if canImport(Darwin)
-        // On Apple's platforms the source sees signals in addition to the usual handling, which
+        // On Apple's platforms, the source sees signals in addition to the usual handling, which
         // would end the process. On Linux the source replaces it, and would never get an ignored
         // signal.
         signal(number, SIG_IGN)

@@ -60,7 +60,7 @@ struct CospoolHarness: AsyncParsableCommand {
 }
 
 extension ExitCode {
-  /// A property does not hold.
+  /// A property was violated.
   static let violation = ExitCode(1)
   /// A scenario file or an argument is wrong.
   static let usage = ExitCode(2)

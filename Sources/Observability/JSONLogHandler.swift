@@ -1,8 +1,8 @@
 package import Foundation
 package import Logging
 
-/// Writes a line of JSON for each log entry: `time` (ISO 8601, UTC, milliseconds), `level`,
-/// `label`, `message`, and all other values by name in `metadata`.
+/// Writes a line of JSON for each log entry: `time` (ISO 8601, UTC, milliseconds), `level`, `label`
+/// and `message`. All other values are in `metadata`, by name.
 package struct JSONLogHandler: LogHandler {
   package var logLevel = Logger.Level.info
   package var metadata: Logger.Metadata = [:]

@@ -1,7 +1,7 @@
 /// Metrics of a running program in the OpenMetrics format
 /// (<https://prometheus.io/docs/specs/om/open_metrics_spec/>).
 ///
-/// A page is made on request. In the meantime, the program counts in plain integers.
+/// A page is made on request. Between requests, the program counts in plain integers.
 package struct MetricsPage: Sendable {
   package static let contentType = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 

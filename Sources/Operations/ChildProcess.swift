@@ -2,12 +2,12 @@ import Platform
 
 /// Starting other programs; posix_spawn(3).
 package enum ChildProcess {
-  /// What is apart from this process, so that signals to one do not reach the other.
+  /// What a program does not share with this process, so that signals reach only one of them.
   package enum Apart { case nothing, group, session }
 
   /// The files of a program; by default this process's.
   package struct Files {
-    /// Whether it reads nothing, instead of this process's input.
+    /// Whether it gets no input, instead of this process's input.
     package var hasNoInput = false
     package var output: Int32?
     package var errors: Int32?
@@ -22,7 +22,7 @@ package enum ChildProcess {
   /// - Parameters:
   ///   - words: its path and its arguments.
   ///   - variables: its environment.
-  ///   - signals: what it must not ignore, although this process does.
+  ///   - signals: those that it must not ignore, although this process does.
   /// - Returns: its number, or the system's error number.
   package static func start(
     _ words: [String], variables: [String: String], files: Files = Files(), apart: Apart = .nothing,

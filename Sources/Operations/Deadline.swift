@@ -2,8 +2,8 @@ import Dispatch
 
 /// Work with a time limit.
 package enum Deadline {
-  /// The result of the work, or `otherwise` if it takes too long; then the work is cancelled
-  /// without waiting for it.
+  /// The result of the work, or `otherwise` if the work takes too long; then the work is cancelled,
+  /// without waiting for its end.
   package static func value<Value: Sendable>(
     within limit: Duration, otherwise: Value, _ work: @escaping @Sendable () async -> Value
   ) async -> Value {

@@ -8,7 +8,7 @@ package struct DoctorFinding: Equatable, Sendable, Encodable {
     }
   }
 
-  /// A repair that `--fix` may do by itself: it removes permissions of others, and changes no
+  /// A repair that `--fix` may make by itself: it removes permissions of others, and changes no
   /// content.
   package enum Repair: Equatable, Sendable {
     case mode(path: String, bits: Int)

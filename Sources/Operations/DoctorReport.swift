@@ -13,8 +13,8 @@ package struct DoctorReport: Encodable, Sendable {
     worst = findings.map(\.severity).max() ?? .ok
   }
 
-  /// Runs the checks, corrects what can be corrected safely if that is allowed, and runs them
-  /// again.
+  /// Runs the checks. If allowed, corrects the problems that can be corrected safely, and runs the
+  /// checks again.
   ///
   /// - Parameters:
   ///   - limit: the time limit of a check. The second run has the rest of it, at least a second.
@@ -44,7 +44,7 @@ package struct DoctorReport: Encodable, Sendable {
     return String(decoding: try encoder.encode(self), as: UTF8.self)
   }
 
-  /// The findings, the worst first; passed checks are counted, or shown if requested.
+  /// The findings, the worst first. Passed checks are counted, or shown on request.
   ///
   /// - Parameters:
   ///   - marked: a severity's word as the terminal shows it.

@@ -1,4 +1,4 @@
-/// A check with findings about one subject, of a program that examines a `Context`.
+/// A check of a program that examines a `Context`, with findings about one subject.
 package struct HealthCheck<Context: Sendable>: Sendable {
   package var code: String
   /// The meaning of a timeout.
@@ -51,7 +51,7 @@ package struct LateCheck: Sendable {
   private let what: String
   private let fix: String
 
-  /// The subject of the check may be slow, or the machine.
+  /// The subject of the check may be slow, or this machine.
   package init(
     fix: String = "Run the doctor again; the file, program or server that it checks may hang."
   ) {

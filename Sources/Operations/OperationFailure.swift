@@ -1,7 +1,7 @@
 import Basics
 import Platform
 
-/// Why an operation on this machine failed, in words for its operator and as a code for programs.
+/// Why an operation on this machine failed, as text for its operator and as a code for programs.
 package struct OperationFailure: Error, Equatable {
   package var code: String
   package var message: String
@@ -13,9 +13,9 @@ package struct OperationFailure: Error, Equatable {
 }
 
 extension OperationFailure {
-  /// The system refuses to write or remove a file: the reason, if it names one, and the advice.
+  /// The system refuses to write or remove a file: the reason, if it gives one, and the advice.
   ///
-  /// - Parameter what: what could not be done, after the file's path.
+  /// - Parameter what: the failed operation, after the file's path.
   package static func unwritable(
     _ path: String, _ what: String = "cannot be written", because error: any Error
   ) -> OperationFailure {
@@ -37,7 +37,7 @@ extension OperationFailure {
       "unwritableFile", "\(path) \(what)\(reason(errorNumber)).\(fix)", exitCode: ExitStatus.disk)
   }
 
-  /// The system refuses to read a file: the reason, if it names one, and the advice.
+  /// The system refuses to read a file: the reason, if it gives one, and the advice.
   package static func unreadable(_ path: String, because error: any Error) -> OperationFailure {
     let number = errorNumber(of: error)
     let isForbidden = number == EACCES || number == EPERM

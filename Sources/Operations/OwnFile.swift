@@ -1,16 +1,16 @@
 import Basics
 import Platform
 
-/// What exists at a path where a program keeps its own file.
+/// The contents of a path at which a program keeps its own file.
 ///
-/// Links are not followed: whoever wrote the link could direct the advice, or the repair, to any
+/// Links are not followed: the author of a link could direct the advice, or the repair, to any
 /// file.
 package enum OwnFile: Equatable, Sendable {
   /// Nothing, or nothing that may be examined.
   case absent
   /// A file, and its permissions.
   case file(rights: Int)
-  /// Something else, in words.
+  /// Something else, as text.
   case other(what: String)
 
   package init(at path: String) {
@@ -31,7 +31,7 @@ package enum OwnFile: Equatable, Sendable {
 }
 
 extension DoctorFinding {
-  /// The finding that something else is at the path of a file.
+  /// The finding that something else is at a file's path.
   package static func noFile(_ path: String, but what: String) -> DoctorFinding {
     .error(
       "fileKind", "\(path) is \(what), but should be a file",

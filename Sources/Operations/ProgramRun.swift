@@ -27,7 +27,7 @@ package struct ProgramRun: Equatable, Sendable {
   package static func path(
     of name: String, beside program: String, in variables: [String: String]
   ) -> String? {
-    // A user who links one of them need not have linked the other.
+    // A user may have linked only one of the two.
     let target = URL(filePath: program).resolvingSymlinksInPath().path(percentEncoded: false)
     let places = [program, target].compactMap { program in
       program.lastIndex(of: "/").map { String(program[...$0] + name) }
@@ -62,7 +62,7 @@ package struct ProgramRun: Equatable, Sendable {
       hasNoInput: true, output: ends[1], errors: withErrors ? ends[1] : silence)
     var started: (id: pid_t, error: Int32)
     repeat {
-      // A group of its own, which can be ended with everything that it started.
+      // Its own group, which can be ended together with everything that it started.
       started = ChildProcess.start(
         [program] + words.dropFirst(), variables: variables, files: files, apart: .group)
       // The file is being written, for example by an upgrade: execve(2).

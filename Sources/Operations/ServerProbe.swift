@@ -13,7 +13,7 @@ package struct ServerProbe: Sendable {
   package var certificateFile: String?
   package var connectSeconds: Int64
   /// Whether the certificate must have this name and a trusted root. A server that examines its own
-  /// port uses an IP address, for which its certificate is not issued.
+  /// port uses an IP address, which its certificate does not name.
   package var checksCertificate: Bool
   /// The environment variables that name a proxy; `ProxyAddress` lists them.
   package var proxyVariables: [String: String]
@@ -76,8 +76,8 @@ package struct ServerProbe: Sendable {
     }
   }
 
-  /// The failure that the certificate has expired, if that is why it is not trusted: another root
-  /// would not help.
+  /// The failure that the certificate has expired, if the certificate is untrusted because of that:
+  /// another root would not help.
   private func expiry() async -> Failure? {
     guard address.isSecure, checksCertificate else { return nil }
     var unchecked = self
@@ -127,7 +127,7 @@ package struct ServerProbe: Sendable {
         }
         let seen = NIOLoopBoundBox(SeenSecurity(), eventLoop: channel.eventLoop)
         if let security {
-          // A server name can only be a name.
+          // The server name of TLS can only be a host name.
           let isNumeric = (try? SocketAddress(ipAddress: address.host, port: 0)) != nil
           try pipeline.addHandler(
             NIOSSLClientHandler(
@@ -136,7 +136,7 @@ package struct ServerProbe: Sendable {
         }
         try pipeline.addHTTPClientHandlers(leftOverBytesStrategy: .dropBytes)
         let connection = try Connection(wrappingChannelSynchronously: channel)
-        // NIO traps if it is dropped while it is open, as when another address was faster.
+        // NIO traps if it is released while open, for example if another address was faster.
         channel.closeFuture.whenComplete { _ in withExtendedLifetime(connection) {} }
         return (connection, seen)
       }
@@ -245,12 +245,12 @@ package struct DoctorAddress: Equatable, Sendable {
 private struct SeenSecurity {
   /// When the certificate expires, seconds since 1970.
   var certificateEnds: Int64?
-  /// Why it was refused.
+  /// Why the certificate was refused.
   var failure: (any Error)?
 }
 
-/// Records the reports of a connection's TLS handler as they come. Afterwards would be too late:
-/// the connection closes as soon as the server has answered, or its certificate was refused.
+/// Records the reports of a connection's TLS handler as they arrive. Later would be too late: the
+/// connection closes as soon as the server has answered, or its certificate was refused.
 private final class SecurityReader: ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
 

@@ -1,6 +1,6 @@
 package import Platform
 
-/// The file of a service that is written again, and its former content.
+/// The file of a service that is being rewritten, and its former content.
 package struct ServiceFile: Sendable {
   package let path: String
   /// nil if there was none.
@@ -50,8 +50,8 @@ package struct ServiceFile: Sendable {
   /// - Parameters:
   ///   - error: why it did not start.
   ///   - wrote: the output of the service; nil if it cannot be read.
-  ///   - wasService: whether a service ran without this file, such as that of a package.
-  ///   - command: the one with `logs` and `uninstall` in the place of `VERB`.
+  ///   - wasService: whether a service ran without this file, for example one from a package.
+  ///   - command: the command, with `VERB` in place of `logs` and `uninstall`.
   /// - Returns: the error for the user.
   package func failure(
     _ error: OperationFailure, wrote: String?, wasService: Bool = false, command: String,

@@ -7,7 +7,7 @@ package struct ServiceUnit: Sendable {
   package var path: String
   /// Whether the user's systemd runs it instead of the machine's.
   package var isUsers: Bool
-  /// The command with `logs` and `uninstall` in the place of `VERB`.
+  /// The command, with `VERB` in place of `logs` and `uninstall`.
   package var command: String
   package var variables: [String: String]
 
@@ -114,7 +114,7 @@ package struct ServiceUnit: Sendable {
         if !wasActive { try await systemctl("stop", name) }
         try file.bringBack()
         try await systemctl("daemon-reload")
-        // Otherwise, the service could count as failed, or as started too often. It may be neither.
+        // Without this, the service could count as failed, or as started too often.
         _ = try await run(["systemctl", "reset-failed", name])
         if wasActive { try await systemctl("restart", name) }
       }
@@ -151,7 +151,7 @@ package struct ServiceUnit: Sendable {
     return (isActive, said.trimmedEnd + absence(said))
   }
 
-  /// The latest lines of its log.
+  /// The latest lines of the service's log.
   package func log(lines: Int) async throws(OperationFailure) -> String {
     try await run(["journalctl", "--unit", name, "--no-pager", "--lines=\(lines)"])
       .succeeded("journalctl")
@@ -159,7 +159,7 @@ package struct ServiceUnit: Sendable {
 }
 
 extension ProgramRun {
-  /// The output of a program that did what it should.
+  /// The output of a program, if it succeeded.
   package func succeeded(_ program: String) throws(OperationFailure) -> String {
     guard status != 0 else { return output.trimmedEnd }
     throw OperationFailure("systemd", "\(program) failed: \(output.trimmedEnd)")

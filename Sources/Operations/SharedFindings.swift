@@ -1,6 +1,6 @@
 package import Platform
 
-/// Findings of both doctors. The advice differs, because one of them speaks to a user of the server.
+/// Findings of both doctors. The advice differs: one of them addresses a user of the server.
 extension DoctorFinding {
   /// A certificate should have been renewed by then.
   package static let certificateDaysLow = 14

@@ -5,7 +5,7 @@ package enum UnitText {
     quoted(text.split(separator: "$", omittingEmptySubsequences: false).joined(separator: "$$"))
   }
 
-  /// In quotes, with characters doubled or escaped that systemd would interpret.
+  /// A text in quotes. Characters that systemd would interpret are doubled or escaped.
   package static func quoted(_ text: String) -> String {
     var quoted = "\""
     for character in text {
@@ -18,7 +18,7 @@ package enum UnitText {
     return quoted + "\""
   }
 
-  /// Whether a unit can contain a text: a unit cannot contain a control character.
+  /// Whether a unit can contain a text; a unit cannot contain a control character.
   package static func canHold(_ text: String) -> Bool {
     !text.utf8.contains { $0 < 32 || $0 == 127 }
   }

@@ -8,13 +8,13 @@ import Synchronization
   import Darwin
 #endif
 
-/// Keeps other processes off a directory for as long as it lives.
+/// Excludes other processes from a directory for as long as this object exists.
 ///
-/// The kernel holds the lock and releases it when the process ends in any way; the file stays.
+/// The kernel holds the lock and releases it when the process ends in any way. The file stays.
 package final class DirectoryLock: Sendable {
   /// Why the lock could not be taken.
   package enum Problem: Error, Hashable, Sendable {
-    /// Another process has it.
+    /// Another process holds it.
     case held
     /// The file cannot be opened or locked.
     case unavailable(reason: String, isFull: Bool)
@@ -26,9 +26,9 @@ package final class DirectoryLock: Sendable {
 
   private let descriptor: Mutex<Int32?>
 
-  /// Takes the lock at once or not at all.
+  /// Takes the lock, or throws at once.
   ///
-  /// - Parameter path: the lock file. If it does not exist, it is made, readable only by its owner.
+  /// - Parameter path: the lock file, created if it does not exist, readable only by its owner.
   package init(file path: String) throws(Problem) {
     let opened = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
     guard opened >= 0 else { throw Problem(code: errno) }
@@ -58,8 +58,8 @@ package final class DirectoryLock: Sendable {
 }
 
 extension DirectoryLock {
-  /// The process that holds the lock of a file, as Linux shows it; nil if none does, or if it cannot
-  /// be seen from here, as beyond a container.
+  /// The process that holds the lock of a file, as Linux shows it; nil if none does, or if it is
+  /// not visible from here, for example in another container.
   ///
   /// - Complexity: O(locks of the system).
   package static func holder(ofFile path: String) -> Int32? {

@@ -8,7 +8,7 @@
 
 /// Whether the file system has enough free space for new data.
 ///
-/// The rest lets SQLite tidy up, snapshots shorten logs and the operator's commands work. All
+/// The reserve lets SQLite tidy up, snapshots shorten logs and the operator's commands work. All
 /// stored data stays readable.
 package struct FreeSpace: Sendable {
   /// The free bytes, and those of the whole file system; nil if they are unknown.

@@ -6,21 +6,21 @@
   import Darwin
 #endif
 
-/// Makes folders that only their owner can access.
+/// Creates folders that only their owner can access.
 package enum PrivateFolder {
-  /// The folder that the system did not make, and the reason.
+  /// The folder that the system could not create, and the reason.
   package struct Problem: Error, Hashable, Sendable {
     package var path: String
-    /// The system's number; errno(3).
+    /// The system's error number; errno(3).
     package var number: Int32
 
     package var reason: String { String(cString: strerror(number)) }
     package var isFull: Bool { number == ENOSPC || number == EDQUOT }
   }
 
-  /// Makes a folder, and missing ones above it. Existing folders keep their permissions.
+  /// Creates a folder, and missing folders above it. Existing folders keep their permissions.
   ///
-  /// - Throws: `Problem`; folders above it may have been made by then.
+  /// - Throws: `Problem`; some folders above it may exist by then.
   package static func make(_ path: String) throws(Problem) {
     guard !isFolder(path), mkdir(path, 0o700) != 0 else { return }
     var number = errno
@@ -28,7 +28,7 @@ package enum PrivateFolder {
       try make(parent)
       number = mkdir(path, 0o700) == 0 ? 0 : errno
     }
-    // Another process may have made it meanwhile.
+    // Another process may have created it meanwhile.
     guard number != 0, !isFolder(path) else { return }
     throw Problem(path: path, number: number)
   }

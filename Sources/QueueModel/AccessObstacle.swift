@@ -1,8 +1,8 @@
-/// Why a device may not change anything in its workspace, as its server last said.
+/// Why a device may not change anything in its workspace, according to its server's last report.
 public enum AccessObstacle: Hashable, Sendable {
   /// It was paired as a viewer.
   case viewer
-  /// Its access was given until a time, which has passed.
+  /// Its access was limited to a time, which has passed.
   case expired
   /// The server ended its access, for this reason.
   case ended(reason: String)

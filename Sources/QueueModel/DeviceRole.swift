@@ -1,8 +1,8 @@
 /// The rights of a device in its workspace; the pairing code sets them.
 public enum DeviceRole: Int64, Hashable, Sendable, CaseIterable {
-  /// Reads.
+  /// May read.
   case viewer = 1
-  /// Reads, queues and edits, answers requests; runs nothing.
+  /// May read, queue, edit and answer requests; runs nothing.
   case author = 2
   /// All rights: also runs agents.
   case host = 3

@@ -6,7 +6,7 @@ public protocol UniqueIdentifier: Hashable, Comparable, Sendable, CustomStringCo
   var high: UInt64 { get }
   /// The last eight bytes, big-endian.
   var low: UInt64 { get }
-  /// Puts an identifier together from its two halves.
+  /// Creates an identifier from its two halves.
   init(high: UInt64, low: UInt64)
 }
 
@@ -97,63 +97,63 @@ public struct MessageID: UniqueIdentifier {
   /// The last eight bytes, big-endian.
   public let low: UInt64
 
-  /// Puts an identifier together from its two halves.
+  /// Creates an identifier from its two halves.
   public init(high: UInt64, low: UInt64) {
     self.high = high
     self.low = low
   }
 }
 
-/// Names one paired device.
+/// The permanent name of one paired device.
 public struct DeviceID: UniqueIdentifier {
   /// The first eight bytes, big-endian.
   public let high: UInt64
   /// The last eight bytes, big-endian.
   public let low: UInt64
 
-  /// Puts an identifier together from its two halves.
+  /// Creates an identifier from its two halves.
   public init(high: UInt64, low: UInt64) {
     self.high = high
     self.low = low
   }
 }
 
-/// Names the queues of one user or team: the unit of sync, access and logging.
+/// The permanent name of the queues of one user or team: the unit of sync, access and logging.
 public struct WorkspaceID: UniqueIdentifier {
   /// The first eight bytes, big-endian.
   public let high: UInt64
   /// The last eight bytes, big-endian.
   public let low: UInt64
 
-  /// Puts an identifier together from its two halves.
+  /// Creates an identifier from its two halves.
   public init(high: UInt64, low: UInt64) {
     self.high = high
     self.low = low
   }
 }
 
-/// Names one approval or question that an agent waits for; made by the device it runs on.
+/// The name of one approval or question that an agent waits for; its host device creates it.
 public struct RequestID: UniqueIdentifier {
   /// The first eight bytes, big-endian.
   public let high: UInt64
   /// The last eight bytes, big-endian.
   public let low: UInt64
 
-  /// Puts an identifier together from its two halves.
+  /// Creates an identifier from its two halves.
   public init(high: UInt64, low: UInt64) {
     self.high = high
     self.low = low
   }
 }
 
-/// Names one address that a device has its notifications pushed to; made by the device.
+/// The name of one address for a device's push notifications; the device creates it.
 public struct PushTargetID: UniqueIdentifier {
   /// The first eight bytes, big-endian.
   public let high: UInt64
   /// The last eight bytes, big-endian.
   public let low: UInt64
 
-  /// Puts an identifier together from its two halves.
+  /// Creates an identifier from its two halves.
   public init(high: UInt64, low: UInt64) {
     self.high = high
     self.low = low
@@ -168,7 +168,7 @@ public struct SessionID: Hashable, Comparable, Sendable, CustomStringConvertible
   /// Trims white space and lower-cases (S2-23).
   ///
   /// - Throws: `QueueError.invalidSessionID` if the result is empty, longer than 128 bytes, or
-  ///   holds a control character.
+  ///   contains a control character.
   public init(_ text: some StringProtocol) throws(QueueError) {
     let folded = text.lowercased().trimmedOfWhitespace()
     guard !folded.isEmpty else {

@@ -6,10 +6,10 @@ public enum Limits {
   public static let nameBytesMax = 1_024
   /// UTF-8 bytes of one message's content.
   public static let contentBytesMax = 1 << 20
-  /// UTF-8 bytes of the longest text that is kept whole while it waits for a check.
+  /// UTF-8 bytes of the longest text that is kept complete while it waits for a check.
   public static let editionBytesMax = 64 << 10
-  /// The approximate size, in bytes, of a change to one message that fits one delta for every peer.
-  /// A longer change is marked as incomplete until all of it has arrived.
+  /// The approximate maximum size, in bytes, of a change to one message that fits in one delta for
+  /// every peer. A longer change is marked as incomplete until all of it has arrived.
   public static let unmarkedChangeBytesMax = 8 << 10
   /// Sessions a workspace may hold.
   public static let sessionsMax = 10_000
@@ -17,30 +17,30 @@ public enum Limits {
   public static let devicesMax = 100
   /// Waiting messages of one session that a local enqueue may reach by default.
   public static let queueSizeDefault = 10
-  /// The range the queue size setting may take.
+  /// The allowed range of the queue size setting.
   public static let queueSizeRange = 1...1_000
-  /// Whether users are warned that a queue of this length is near its cap: from 80 % (C-7).
+  /// Whether to warn users that a queue of this length is nearly full: from 80 % (C-7).
   package static func isNearlyFull(_ count: Int, of max: Int) -> Bool { count * 10 >= max * 8 }
   /// Operations that may wait for others, per workspace.
   public static let pendingOperationsMax = 100_000
-  /// Messages or sessions one command may name.
+  /// Messages or sessions that one command may name.
   public static let batchMax = 10_000
   /// Tags one operation may clear.
   public static let clearedTagsMax = 10_000
   /// How far ahead of the server's clock a stamp may be, in milliseconds.
   public static let stampAheadMillisecondsMax: Int64 = 120_000
-  /// Changes a device remembers to undo, and as many to redo.
+  /// Changes that a device keeps for undo, and as many for redo.
   public static let undoGroupsMax = 1_000
   /// Their approximate total size, in bytes.
   public static let undoBytesMax = 8 << 20
   /// Typing in one message is undone together if each keystroke follows the previous one within
   /// this number of milliseconds.
   public static let typingPauseMillisecondsMax: Int64 = 1_000
-  /// Scalars of one stretch of typing; further ones begin another stretch.
+  /// Scalars of one stretch of typing; further scalars begin another stretch.
   public static let typingScalarsMax = 500
-  /// A stretch of typing without a pause is saved with the next letter after so many milliseconds, and
+  /// A stretch of typing without a pause is saved with the next letter after this time,
   package static let stretchMillisecondsMax: Int64 = 60_000
-  /// after so many scalars.
+  /// or after this many scalars.
   package static let stretchScalarsMax = 2_000
   /// Bytes of one attachment.
   public static let attachmentBytesMax = 10 << 20
@@ -58,23 +58,23 @@ public enum Limits {
   public static let runningToolsMax = 1_000
   /// UTF-8 bytes of an agent's id for a tool.
   public static let toolIDBytesMax = 256
-  /// UTF-8 bytes of what a task's agent does, of a tool's name, and of one answer to choose.
+  /// UTF-8 bytes of a task's present operation, of a tool's name, and of one answer to choose.
   public static let taskNameBytesMax = 200
   /// UTF-8 bytes of a task's result or error, and of the summary of an approval request.
   public static let taskSummaryBytesMax = 1_000
   /// UTF-8 bytes of the details of a request.
   public static let taskDetailsBytesMax = 4_000
-  /// UTF-8 bytes of the details of a request that users can answer; longer ones are not readable.
+  /// UTF-8 bytes of the details of a request that users can answer; longer ones are unreadable.
   public static let taskInputBytesMax = 256 << 10
   /// UTF-8 bytes of a question.
   public static let taskQuestionBytesMax = 2_000
   /// Answers to choose from.
   public static let taskOptionsMax = 10
-  /// UTF-8 bytes of a request's text that fit the register at any place in it.
+  /// UTF-8 bytes of a request's text that fit in the register at any place in it.
   package static let taskShortBytesMax = 400
-  /// Requests that a task shows at once, each of which can be answered.
+  /// Requests that a task shows at once, all of which can be answered.
   public static let taskRequestsMax = 8
-  /// Bytes of a request beside the first, as the task's register holds it.
+  /// Bytes of a request other than the first, in the form of the task's register.
   package static let taskAlsoBytesMax = 1_500
   /// UTF-8 bytes of an answer to a question, and of a remark that goes with another answer.
   public static let answerBytesMax = 4_096

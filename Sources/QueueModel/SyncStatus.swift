@@ -1,6 +1,6 @@
 /// The outcome of pairing.
 public struct PairingResult: Hashable, Sendable {
-  /// The workspace that the device belongs to now.
+  /// The workspace that the device now belongs to.
   public var workspace: WorkspaceID
   /// The display name of the workspace.
   public var workspaceName: String
@@ -72,8 +72,8 @@ public struct SyncStatus: Hashable, Sendable {
   public var deviceName: String
   /// The number of operations that the server may lack.
   public var outgoing = 0
-  /// Whether the device is connected, the server has all of its operations, and it has all that the
-  /// server is known to have.
+  /// Whether the device is connected, the server has all of its operations, and the device has all
+  /// of the server's known operations.
   public var synced = false
   /// The latest problem, until it is resolved.
   public var lastError: String?
@@ -88,11 +88,11 @@ public struct SyncStatus: Hashable, Sendable {
   public var retryAfterMilliseconds: Int64?
   /// The other devices of the workspace.
   public var devices: [Device] = []
-  /// How many times a copy of this program's running memory was found to write under the same ids.
-  /// Each time, this device's changes got new ids.
+  /// How many times a copy of this program's running memory was detected that wrote under the same
+  /// ids. Each time, this device's changes got new ids.
   public var repairs = 0
-  /// The device's role, by name, if the server named it; else it is a host whose access does not
-  /// end, or the server is of an earlier version.
+  /// The device's role, by name, if the server reported it. Otherwise the device is a host whose
+  /// access does not end, or the server is of an earlier version.
   public var role: String?
   /// When the device's access ends, in milliseconds since 1970; absent if it does not.
   public var accessEndsAt: Int64?

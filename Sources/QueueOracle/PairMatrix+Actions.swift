@@ -1,7 +1,7 @@
 import QueueModel
 
 extension PairMatrix {
-  /// Every action, by what it works on.
+  /// Every action, grouped by its subject.
   package static let actions: [Action] = queueActions + textActions + sessionActions
 
   private static let queueActions: [Action] = [

@@ -9,13 +9,13 @@ extension PairMatrix {
     case waits(UInt64, in: String)
     /// The message is cancelled.
     case cancelled(UInt64)
-    /// The message has this text, waiting or not.
+    /// The message has this text, whether it waits or not.
     case text(UInt64, String)
     /// The message waits with this priority.
     case priority(UInt64, Priority)
-    /// The message is not in line before the time of the author of a number; nil: it is in line.
+    /// The message is not in line before the time of this author; nil if it is in line.
     case later(UInt64, Int?)
-    /// The message waits for these; the first list has what its register says.
+    /// The message waits for these; the first list contains the ids in its register.
     case needs(UInt64, [UInt64], unmet: [UInt64])
     /// Whether the session exists, and whether it is paused.
     case session(String, exists: Bool)
@@ -25,7 +25,7 @@ extension PairMatrix {
     /// The message has these files, by number.
     case files(UInt64, [Int])
 
-    /// The difference, in words; nil if the fact holds.
+    /// The difference, as text; nil if the fact holds.
     package func difference(in workspace: Workspace) -> String? {
       switch self {
       case .order(let session, let expected):
@@ -109,7 +109,7 @@ extension PairMatrix {
     ["set urgent", "remove"]: [.cancelled(2)],
     ["want later", "remove"]: [.cancelled(2)],
     ["let it wait for another"]: [.needs(2, [3], unmet: [3])],
-    // The one that was queued first does not wait.
+    // The message that was queued first does not wait.
     ["let it wait for another", "let the other wait for it"]: [
       .needs(2, [3], unmet: []), .needs(3, [2], unmet: [2]),
     ],

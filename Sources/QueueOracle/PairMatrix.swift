@@ -1,11 +1,11 @@
 package import QueueModel
 import SequenceCRDT
 
-/// All actions that two devices may perform at the same time, each with each, on one small state.
+/// All actions that two devices may perform at the same time, in every pair, on one small state.
 ///
-/// A test sets up a workspace with `setup`, and lets two or more authors act without knowing of
-/// each other. It delivers their operations in every order, and compares the result with the oracle
-/// and, if the contract names one, with `Pair.facts`.
+/// A test sets up a workspace with `setup`, and lets two or more authors act independently. It
+/// delivers their operations in every order, and compares the result with the oracle and, if the
+/// contract names one, with `Pair.facts`.
 package enum PairMatrix {
   /// An author; each has its own ids and texts. The author with the higher number has the later
   /// clock.
@@ -17,7 +17,7 @@ package enum PairMatrix {
       self.number = number
     }
 
-    /// A message id that no other author and no other use has.
+    /// A message id for one use of this author, distinct from all others.
     package func message(_ use: Int) -> MessageID {
       PairMatrix.message(UInt64(100 + 10 * number + use))
     }

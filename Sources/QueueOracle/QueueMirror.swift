@@ -1,6 +1,6 @@
 package import QueueModel
 
-/// An observer's copy: arrays that only change events change, never read from the workspace.
+/// An observer's copy: arrays that follow only change events, never read from the workspace.
 package struct QueueMirror {
   private var tracker: ChangeTracker
   private var threads: [ThreadView]
@@ -10,7 +10,7 @@ package struct QueueMirror {
   private var tasks: [SessionID: TaskState] = [:]
   /// The session of each message.
   private var places: [MessageID: SessionID] = [:]
-  /// Events that inserted a message into a queue while another one showed it, in words.
+  /// Events, as text, that inserted a message into a queue while another queue showed it.
   private var doubles: [String] = []
 
   package init(workspace: Workspace) {
@@ -70,7 +70,7 @@ package struct QueueMirror {
     return report.lines + doubles
   }
 
-  /// Differences between the mirror and the views, in words; empty if there are none.
+  /// Differences between the mirror and the views, as text; empty if there are none.
   package func differences(from workspace: Workspace) -> [String] {
     var report = DifferenceReport()
     report.check("mirrored threads", workspace.threadQueue().threads, threads)

@@ -5,8 +5,8 @@ package import SequenceCRDT
 /// 2305.00583), with one node for each slot or scalar; slow and direct on purpose.
 ///
 /// A node is a left child of its right origin if that is a descendant of its left origin; otherwise
-/// it is a right child of its left origin. The root is the start, and the ancestor of all nodes. If
-/// the tree leaves the order open, the time of the origins decides, and then the id.
+/// it is a right child of its left origin. The root is the start, and the ancestor of all nodes.
+/// The time of the origins breaks ties in the tree, and then the id.
 package struct SlowSequence {
   private struct Node {
     var id: OperationID?
@@ -68,8 +68,8 @@ package struct SlowSequence {
     return id > otherID
   }
 
-  /// Later right origins come first, and the end of the list before all; the time decides ties,
-  /// then the id.
+  /// Later right origins come first, and the end of the list before all. The time breaks ties, then
+  /// the id.
   private func placeAmongRightChildren(of left: Int, _ node: Node, rightOrigin: Int?) -> Int {
     let siblings = nodes[left].rightChildren
     guard !siblings.isEmpty else { return 0 }
@@ -90,7 +90,7 @@ package struct SlowSequence {
   private func traversal() -> [Int] {
     var visited: [Int] = []
     visited.reserveCapacity(nodes.count)
-    // The flag says whether the left children were pushed already. Texts make trees that are too
+    // The flag records whether the left children were already pushed. Texts make trees that are too
     // deep for recursion.
     var stack: [(index: Int, isOpened: Bool)] = [(SlowSequence.root, false)]
     while let (index, isOpened) = stack.popLast() {

@@ -11,8 +11,8 @@ extension SlowState {
     package var time: Int64
   }
 
-  /// The texts that were merged into a message: the earliest first, each once, and no blank ones;
-  /// none if the message is not merged.
+  /// The texts that were merged into a message: the earliest first, without repetitions and blank
+  /// ones; none if the message is not merged.
   package func versions(of id: MessageID) -> [Version] {
     isMerged(id) ? versions(of: notes(of: id)) : []
   }
@@ -92,7 +92,7 @@ private struct Note {
   init(id: OperationID, bytes: [UInt8]) {
     self.id = id
     rest = bytes
-    // A time that does not fit a number counts as none.
+    // A time that does not fit in a number counts as none.
     time = Int64(Note.digits(of: &rest)) ?? 0
     if rest.first == UInt8(ascii: "@") {
       var behind = Array(rest.dropFirst())

@@ -15,7 +15,7 @@ extension SlowState {
     return image
   }
 
-  /// Differences between the engine's image and the oracle's, in words; empty if there are none.
+  /// Differences between the engine's image and the oracle's, as text; empty if there are none.
   package func imageDifferences(from workspace: Workspace) -> [String] {
     let engine = workspace.image()
     let oracle = image()

@@ -1,7 +1,7 @@
 package import QueueModel
 import SequenceCRDT
 
-/// What messages wait for, in the plainest form.
+/// The messages that a message waits for, in the plainest form.
 extension SlowState {
   /// The words of the register that are ids, at most 16.
   package func needs(of message: MessageID) -> [MessageID] {
@@ -13,8 +13,8 @@ extension SlowState {
     return Array(ids.prefix(16))
   }
 
-  /// The needs of a message that are not met: those that have not succeeded, but for those that were
-  /// queued after it and in turn need it.
+  /// The needs of a message that are not met: the messages that have not succeeded, except those
+  /// that were queued after it and in turn need it.
   package func unmetNeeds(of message: MessageID) -> [MessageID] {
     needs(of: message).filter { need in
       if status(of: need) == .succeeded { return false }
@@ -30,7 +30,7 @@ extension SlowState {
     return (stamp(message), message) <= (stamp(other), other)
   }
 
-  /// A message with all that it needs, until nothing is added.
+  /// A message with all that it needs, directly or indirectly.
   private func needed(by message: MessageID) -> Set<MessageID> {
     var all: Set<MessageID> = [message]
     while true {

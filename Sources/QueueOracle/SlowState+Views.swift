@@ -24,10 +24,10 @@ extension SlowState {
   /// The latest attempt at a message, from 1; 0 before that.
   func attempt(of message: MessageID) -> UInt64 { run(of: message)?.attempt ?? 0 }
 
-  /// The decision about the latest attempt, if there is one: true continues without it.
+  /// The decision about the latest attempt, if there is one; true continues without it.
   private func decision(about message: MessageID) -> Bool? {
     guard let run = run(of: message), (4...6).contains(run.phase) else { return nil }
-    // The register that attempts order, then the one that was used before it.
+    // The register that attempts order, then the one that was used before.
     for number in [UInt8(135), 8] {
       if case .number(let value)? = messages[message]?.registers[RegisterField(rawValue: number)]?
         .value, value >> 1 == run.attempt
@@ -201,7 +201,7 @@ extension SlowState {
     return Int(clamping: number.addingReportingOverflow(UInt64(here)).partialValue)
   }
 
-  /// Why the latest attempt did not succeed; nil if the engine words it itself.
+  /// Why the latest attempt did not succeed; nil if the engine chooses the words.
   private func error(of id: MessageID) -> String? {
     guard let run = run(of: id) else { return text(.lastError, of: id) }
     guard (4...6).contains(run.phase) else { return "" }
@@ -235,7 +235,7 @@ extension SlowState.Addition {
 
 /// Compares the engine's views with the oracle's, down to the last scalar.
 extension SlowState {
-  /// Every difference between the engine's views and the oracle's, in words; empty if there are
+  /// Every difference between the engine's views and the oracle's, as text; empty if there are
   /// none.
   package func differences(from workspace: Workspace) -> [String] {
     var report = DifferenceReport()

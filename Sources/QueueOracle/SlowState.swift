@@ -176,7 +176,7 @@ package struct SlowState {
 }
 
 extension SlowState.Register {
-  /// Takes the register if it is empty or the write is later.
+  /// Replaces the register's content if it is empty or the write is later.
   fileprivate func win(in register: inout Self?) {
     guard let old = register else {
       register = self

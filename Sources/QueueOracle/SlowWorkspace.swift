@@ -6,7 +6,7 @@ package import SequenceCRDT
 /// It is written from the contract alone, to be compared with the real engine. It expects valid
 /// operations; the engine refuses others.
 package struct SlowWorkspace {
-  /// All received operations, by author and then by number; overlapping runs stay as they came.
+  /// All received operations, by author and then by number. Overlapping runs stay as they arrived.
   private var received: [ReplicaID: [Operation]] = [:]
 
   package init() {}
@@ -86,7 +86,7 @@ package struct SlowWorkspace {
     }
   }
 
-  /// The missing ids that waiting operations need: those before them, and those that they name,
+  /// The missing ids that waiting operations need: the ids before them, and those that they name,
   /// with all before these.
   package func missingRanges() -> [OperationRange] {
     let vector = knownOperations().vector
@@ -126,7 +126,7 @@ extension Operation {
     package var last: OperationID
   }
 
-  /// Every id the operation names, apart from its own.
+  /// Every id that the operation names, except its own.
   package var namedRanges: [NamedRange] {
     switch body {
     case .announceDevice: []

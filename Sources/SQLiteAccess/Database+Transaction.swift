@@ -9,7 +9,7 @@ extension Database {
   /// (<https://www.sqlite.org/lang_transaction.html>, "Response To Errors Within A Transaction").
   ///
   /// - Precondition: no transaction is open.
-  /// - Throws: what `body` throws, or `DatabaseError` if the transaction cannot begin or be stored.
+  /// - Throws: the error of `body`, or `DatabaseError` if the transaction fails to begin or commit.
   package func transaction<Result>(_ body: (Database) throws -> Result) throws -> Result {
     try cachedStatement(sql: "BEGIN IMMEDIATE TRANSACTION").execute()
     do {
@@ -21,7 +21,7 @@ extension Database {
       try cachedStatement(sql: "COMMIT TRANSACTION").execute()
       return result
     } catch {
-      // The first error counts; a transaction that SQLite ended itself has nothing to roll back.
+      // The first error counts. A transaction that SQLite ended itself has nothing to roll back.
       try? rollback()
       throw error
     }

@@ -21,8 +21,8 @@ extension Database {
   /// too, as with `PRAGMA fullfsync`.
   ///
   /// - Precondition: the database is in WAL mode, and no transaction is open.
-  /// - Throws: `DatabaseError` if the disk fails. The commits are still valid then, but a loss of
-  ///   power may lose them.
+  /// - Throws: `DatabaseError` if the disk fails. The commits stay valid, but a power failure may
+  ///   lose them.
   package func synchronizeLog() throws {
     var log: UnsafeMutablePointer<sqlite3_file>?
     let found = sqlite3_file_control(sqliteConnection, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log)

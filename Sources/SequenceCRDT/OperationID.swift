@@ -23,7 +23,7 @@ public struct ReplicaID: RawRepresentable, Hashable, Comparable, Sendable {
 public struct OperationID: Hashable, Comparable, Sendable {
   /// The author.
   public var replica: ReplicaID
-  /// 1 for the author's first operation, without gaps.
+  /// Counts the author's operations from 1, without gaps.
   public var seq: UInt32
 
   /// Names operation number `seq` of `replica`.
@@ -65,7 +65,7 @@ public struct OperationRange: Hashable, Sendable {
     self.last = last
   }
 
-  /// How many ids the range holds.
+  /// The number of ids in the range.
   public var count: Int { Int(clamping: Int64(last) - Int64(first) + 1) }
 
   /// Whether the range holds `id`.

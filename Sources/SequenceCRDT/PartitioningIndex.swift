@@ -1,8 +1,8 @@
 extension Range where Bound: FixedWidthInteger & Sendable {
-  /// The first number past a boundary, or `upperBound` if there is none: a binary search over
-  /// whatever the numbers index.
+  /// The first number beyond a boundary, or `upperBound` if there is none: a binary search over the
+  /// indexes of any collection.
   ///
-  /// - Precondition: if a number is past the boundary, all later ones are, too.
+  /// - Precondition: if a number is beyond the boundary, all later ones are, too.
   /// - Complexity: O(log count) calls.
   @inlinable
   @inline(__always)

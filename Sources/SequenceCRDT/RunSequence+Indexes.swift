@@ -12,8 +12,8 @@ extension RunSequence {
       }, orEmpty: nil)
   }
 
-  /// Visits the visible units at some indexes in order, in stretches whose ids and numbers are
-  /// consecutive: the id of the first, and the numbers. Invalid indexes are skipped.
+  /// Visits the visible units at some indexes in order, as stretches with consecutive ids and
+  /// numbers: the id of the first unit, and the numbers. Invalid indexes are skipped.
   ///
   /// - Complexity: O(log runs + runs from the first to the last).
   package func forEachVisible(
@@ -60,8 +60,8 @@ extension RunSequence {
 // MARK: Order
 
 extension RunSequence {
-  /// The number of the unit right before or after the unit with a number, hidden or not; nil at the
-  /// end.
+  /// The number of the unit directly before or after the unit with a number, hidden or not; nil at
+  /// the end.
   ///
   /// - Precondition: the number is from 0 and below `unitCount`.
   package func content(besides number: Int, isLeft: Bool) -> Int? {
@@ -108,7 +108,7 @@ extension RunSequence {
 
   /// The visible index of a UTF-16 offset; an offset inside a surrogate pair belongs to its scalar.
   ///
-  /// - Complexity: O(log runs), and the length of one run if it holds wide units.
+  /// - Complexity: O(log runs), and the length of one run if it has wide units.
   package func visibleIndex(ofCodeUnit offset: Int) -> Int {
     read(
       { core in

@@ -1,9 +1,9 @@
 /// A sequence in FugueMax order, kept as runs of units with consecutive ids.
 ///
-/// A *unit* is a slot of a queue or a scalar of a text. Units never move; hiding one leaves it in
-/// place, because others may name it as an origin. The order depends only on the set of insertions.
-/// So replicas that know the same insertions agree, whatever the order of arrival, and even if a
-/// faulty author names wrong origins.
+/// A *unit* is a slot of a queue or a scalar of a text. Units never move. Hiding a unit leaves it
+/// in place, because others may name it as an origin. The order depends only on the set of
+/// insertions. So replicas that know the same insertions agree, whatever the order of arrival, and
+/// even if a faulty author names wrong origins.
 ///
 /// The order is that of a tree. A unit is a left child of its right origin if that descends from
 /// its left origin; otherwise it is a right child of its left origin. A missing left origin is the
@@ -11,11 +11,11 @@
 /// origins, the later first, then by time, then id. The sequence is the tree read from left to
 /// right. Texts have no times: their units are sorted by id.
 ///
-/// Each unit also has a *number*, dense from 0 in the order of arrival at this copy. Owners use it
-/// for what they keep beside the sequence: the text of scalars, the element of a slot. In a
+/// Each unit also has a *number*, counted from 0 without gaps in the order of arrival at this copy.
+/// Owners use it for data beside the sequence: the text of scalars, the element of a slot. In a
 /// restored sequence the units are numbered in the order of the list.
 ///
-/// A value: copies share memory until one of them changes, which then copies the whole sequence.
+/// A value: copies share memory until one of them changes, and then copies the whole sequence.
 ///
 /// Source: Weidner and Kleppmann, "The Art of the Fugue: Minimizing Interleaving in Collaborative
 /// Text Editing", arXiv:2305.00583 (FugueMax).
@@ -38,7 +38,7 @@ package struct RunSequence: Sendable {
     /// The number of the first unit; those of later units follow.
     package var contentStart: Int
 
-    /// Makes a run.
+    /// Creates a run.
     ///
     /// - Parameter contentStart: ignored when a sequence is restored.
     package init(
@@ -78,8 +78,8 @@ package struct RunSequence: Sendable {
   #if DEBUG
     /// Reads the core; an empty sequence has none.
     ///
-    /// In debug builds, which the tests use, the compiler refuses a body that changes the core,
-    /// which others may read at the same time.
+    /// In debug builds, which the tests use, the compiler rejects a body that changes the core,
+    /// because others may read it at the same time.
     func read<Result>(
       _ body: (borrowing SequenceCore) -> Result, orEmpty empty: @autoclosure () -> Result
     ) -> Result {
@@ -249,7 +249,7 @@ extension RunSequence {
   /// together.
   ///
   /// - Parameter time: sorts units made at one place, before their ids do.
-  /// - Throws: `SequenceFault`; the sequence is unchanged then. A replica's ids must arrive in
+  /// - Throws: `SequenceFault`, and leaves the sequence unchanged. A replica's ids must arrive in
   ///   order.
   /// - Complexity: O(log runs) if there are no other insertions between the origins, else
   ///   usually O(log² runs).
@@ -278,7 +278,7 @@ extension RunSequence {
 
   /// Hides the units `first … first + count − 1`; hidden ones stay hidden.
   ///
-  /// - Throws: `SequenceFault.unknownOrigin` if one of them is unknown; nothing is hidden then.
+  /// - Throws: `SequenceFault.unknownOrigin` if one of them is unknown, and hides nothing.
   package mutating func hide(first: OperationID, count: Int) throws(SequenceFault) {
     guard count > 0 else { return }
     try change { core throws(SequenceFault) in
@@ -331,7 +331,7 @@ extension SequenceCore {
 // MARK: Neighbours
 
 extension RunSequence {
-  /// The neighbours for an insertion right after a unit (nil: at the start).
+  /// The neighbours for an insertion right after a unit; nil for the start.
   ///
   /// - Returns: nil if the unit is unknown.
   package func origins(

@@ -145,9 +145,9 @@ extension SequenceCore {
       runs[index].isVisible = false
       joinNeighbours(of: place)
     } else if isTail {
-      if !giveTail(units, of: place) { hideAlone(split(place, at: units.lowerBound - whole.unit)) }
+      if !moveTail(units, of: place) { hideAlone(split(place, at: units.lowerBound - whole.unit)) }
     } else if isHead {
-      if !giveHead(units, of: place) {
+      if !moveHead(units, of: place) {
         split(place, at: units.upperBound - whole.unit)
         hideAlone(self.place(ofRun: runOfUnit[units.lowerBound]))
       }
@@ -165,7 +165,7 @@ extension SequenceCore {
   }
 
   /// Moves the last units of a visible run to the hidden run after it.
-  private mutating func giveTail(_ units: Range<UInt32>, of place: Place) -> Bool {
+  private mutating func moveTail(_ units: Range<UInt32>, of place: Place) -> Bool {
     guard let next = self.place(behind: place) else { return false }
     let index = run(at: place)
     let nextIndex = run(at: next)
@@ -185,7 +185,7 @@ extension SequenceCore {
   }
 
   /// Moves the first units of a visible run to the hidden run before it.
-  private mutating func giveHead(_ units: Range<UInt32>, of place: Place) -> Bool {
+  private mutating func moveHead(_ units: Range<UInt32>, of place: Place) -> Bool {
     guard let previous = self.place(before: place) else { return false }
     let index = run(at: place)
     let previousIndex = run(at: previous)

@@ -82,7 +82,7 @@ extension SequenceCore {
     runs[runOfUnit[unit]].right
   }
 
-  /// An insertion that looks for its place.
+  /// An insertion whose place is being searched.
   struct Newcomer {
     var id: OperationID
     var time: Int64
@@ -111,7 +111,7 @@ extension SequenceCore {
     return stands(newcomer.right, before: right)
   }
 
-  /// Whether a unit comes before another one that is made at the same place: by time, then by id.
+  /// Whether a unit comes before another unit at the same place: by time, then by id.
   @inline(__always)
   func precedes(_ unit: UInt32, time: Int64, id: @autoclosure () -> OperationID) -> Bool {
     let own = self.time(of: unit)

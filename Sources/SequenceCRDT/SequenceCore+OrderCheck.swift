@@ -1,9 +1,9 @@
 /// Checks that a list is in the order of its tree. A snapshot must have the same order as all other
-/// copies, or later insertions would look for a place that does not exist.
+/// copies, or later insertions would search for a place that does not exist.
 extension SequenceCore {
   /// Compares each run with the next one. A list is in order if all neighbours are. Right children
-  /// are compared by places in this very list; that is safe, since their right origins come after
-  /// all descendants of their parent.
+  /// are compared by places in the list that is being checked. That is safe, because their right
+  /// origins come after all descendants of their parent.
   ///
   /// - Throws: `SequenceFault.originsOutOfOrder` if two neighbours are in the wrong order.
   /// - Complexity: O(runs) for what one author typed, else O(runs · log² runs).
@@ -17,7 +17,7 @@ extension SequenceCore {
     }
   }
 
-  /// Whether the tree has a unit before the first unit of a run.
+  /// Whether a unit precedes the first unit of a run in the tree.
   private func goesBefore(_ unit: UInt32, _ next: Run) -> Bool {
     if next.parent == unit { return !next.isLeftChild }
     let (depth, nextDepth) = (self.depth(of: unit), next.depth)
@@ -45,7 +45,7 @@ extension SequenceCore {
   ///
   /// - Precondition: neither unit descends from the other.
   private func siblings(above first: UInt32, _ second: UInt32) -> (UInt32, UInt32) {
-    // At most the lesser depth, since neither descends from the other.
+    // At most the lesser depth, because neither descends from the other.
     let depth = (1..<min(depth(of: first), depth(of: second))).partitioningIndex {
       ancestor(of: first, atDepth: $0) != ancestor(of: second, atDepth: $0)
     }

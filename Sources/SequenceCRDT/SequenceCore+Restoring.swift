@@ -76,7 +76,7 @@ extension SequenceCore {
     }
   }
 
-  /// A run that holds an origin of `run` and has no place in the tree yet.
+  /// A run with an origin of `run` that has no place in the tree yet.
   private func unknownOrigin(of run: UInt32) -> UInt32? {
     for origin in [runs[run].left, runs[run].right] where origin != SequenceCore.none {
       let index = runOfUnit[origin]

@@ -11,7 +11,7 @@ public struct Stamp: RawRepresentable, Hashable, Comparable, Sendable {
     self.rawValue = rawValue
   }
 
-  /// Makes a reading; milliseconds outside 0 … 2⁴⁸−1 are clamped.
+  /// Creates a reading; milliseconds outside 0 … 2⁴⁸−1 are clamped.
   public init(milliseconds: Int64, counter: UInt16 = 0) {
     let clamped = UInt64(min(max(milliseconds, 0), Stamp.millisecondsMax))
     rawValue = clamped << 16 | UInt64(counter)

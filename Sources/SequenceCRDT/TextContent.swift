@@ -47,8 +47,8 @@ package struct TextContent: Sendable {
     var offset = 0
     for run in runs {
       guard run.isVisible else {
-        let standIns = [UInt8](repeating: TextContent.deletedStandIn, count: run.length)
-        unsafe standIns.withUnsafeBufferPointer {
+        let placeholders = [UInt8](repeating: TextContent.deletedPlaceholder, count: run.length)
+        unsafe placeholders.withUnsafeBufferPointer {
           unsafe arena.append($0, scalarCount: run.length) { _ in }
         }
         continue
@@ -68,7 +68,7 @@ package struct TextContent: Sendable {
     return wide
   }
 
-  private static let deletedStandIn = UInt8(ascii: "?")
+  private static let deletedPlaceholder = UInt8(ascii: "?")
 
   /// The visible text.
   ///

@@ -158,7 +158,7 @@ extension UnitNumbering.ReplicaSpans {
 
   /// Adds a span.
   ///
-  /// - Returns: false if one of its ids is known; nothing is added then.
+  /// - Returns: false, without adding anything, if one of its ids is known.
   mutating func insert(_ span: UnitNumbering.IDSpan) -> Bool {
     var index = spans.count
     while index > 0, spans[index - 1].seq > span.seq { index -= 1 }
@@ -239,7 +239,7 @@ extension UnitNumbering {
 extension UnitNumbering {
   /// Numbers units whose ids continue the last ones.
   ///
-  /// - Returns: false if they do not; nothing is numbered then.
+  /// - Returns: false, without numbering anything, if they do not.
   @inline(__always)
   private mutating func extendLast(_ id: OperationID, by length: UInt32) -> Bool {
     guard id.seq == tailSeq, id.replica.rawValue == tailReplica else { return false }
@@ -261,7 +261,7 @@ extension UnitNumbering {
     tailSeq = end.seq &+ end.length
   }
 
-  /// Whether units from this id on would join the last span.
+  /// Whether units that begin with this id would join the last span.
   @inline(__always)
   private func followsLast(_ id: OperationID) -> Bool {
     guard let last = spans.last, replicas[last.replica].replica == id.replica.rawValue else {
@@ -272,8 +272,8 @@ extension UnitNumbering {
 
   /// Numbers units with consecutive ids.
   ///
-  /// - Returns: false if one of the ids has a number already; nothing is numbered then.
-  /// - Complexity: O(1) if the ids are later than all others of the replica, as they are if
+  /// - Returns: false, without numbering anything, if one of the ids already has a number.
+  /// - Complexity: O(1) if the ids are later than all others of the replica, which holds if
   ///   operations are applied in their author's order; else O(spans).
   mutating func append(_ id: OperationID, length: UInt32) -> Bool {
     if extendLast(id, by: length) { return true }

@@ -1,20 +1,20 @@
-/// How many operations of each replica are known: every id from 1 to the entry, without gaps.
+/// The number of known operations of each replica: every id from 1 to the entry, without gaps.
 public struct VersionVector: Hashable, Sendable {
   private struct Entry: Hashable, Sendable {
     var replica: ReplicaID
     var seq: UInt32
   }
 
-  /// Sorted by replica id; entries are never 0. Few replicas are usual, so a binary search is
-  /// faster than hashing.
+  /// Sorted by replica id; entries are never 0. There are usually few replicas, so a binary search
+  /// is faster than hashing.
   private var entries: [Entry]
 
-  /// Makes a vector that knows nothing.
+  /// Creates an empty vector.
   public init() {
     entries = []
   }
 
-  /// Makes a vector that knows the given number of operations of each replica; zeros are left out.
+  /// Creates a vector with the given number of operations of each replica, without zeros.
   public init(_ counts: [ReplicaID: UInt32]) {
     entries = counts.filter { $0.value > 0 }.map { Entry(replica: $0.key, seq: $0.value) }
     entries.sort { $0.replica < $1.replica }

@@ -1,4 +1,4 @@
-/// Future events by virtual time; events of the same time in the order in which they were added.
+/// Future events by virtual time; events at the same time are in the order of their addition.
 struct EventQueue<Element> {
   private struct Entry {
     var at: Int64

@@ -7,7 +7,7 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable, Comparable {
   case commitBeforeFsync = "commit-before-fsync"
   /// A device considers a batch acknowledged as soon as it is sent.
   case outboxClearedAtSend = "outbox-cleared-at-send"
-  /// The server accepts stamps that are any time ahead of its clock.
+  /// The server accepts stamps arbitrarily far ahead of its clock.
   case stampClampOff = "stamp-clamp-off"
   /// Observers do not receive moves.
   case moveEventMissing = "move-event-missing"
@@ -45,20 +45,20 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable, Comparable {
   case mergedUnseen = "merged-unseen"
   /// An undo leaves a text that no user wrote, and no version shows that.
   case undoneUnwritten = "undone-unwritten"
-  /// A device lets messages start that wait for one that came to nothing.
+  /// A device starts messages whose needs can no longer succeed.
   case needsForgotten = "needs-forgotten"
   /// The store compares no marks.
   case markIgnored = "mark-ignored"
   /// The mark of a workspace changes only with the node that serves it.
   case markKept = "mark-kept"
-  /// A node that takes a workspace back goes on with what it knew.
+  /// A node that takes a workspace back continues with its old knowledge.
   case takeUnread = "take-unread"
   /// The feed of taken workspaces misses some.
   case feedMisses = "feed-misses"
   /// A node pushes notifications of workspaces that another node serves.
   case pushByNonOwner = "push-by-non-owner"
 
-  /// The bug in words.
+  /// A description of the bug.
   package var about: String {
     switch self {
     case .ackBeforeFsync: "the server's store reports a batch as durable before it is"
@@ -96,7 +96,7 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable, Comparable {
     }
   }
 
-  /// Whether it shows only if agents ask and users are notified.
+  /// Whether it appears only if agents ask and users are notified.
   package var needsRequests: Bool {
     switch self {
     case .decidesTwice, .retractionLost, .notificationDropped, .notificationsForgotten,
@@ -106,17 +106,17 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable, Comparable {
     }
   }
 
-  /// Whether it shows only if users ask whether a withdrawal or an edit was in time.
+  /// Whether it appears only if users ask whether a withdrawal or an edit was in time.
   package var needsOutcomes: Bool { self == .silenceIsConsent }
 
-  /// Whether it shows only if hosts run messages.
+  /// Whether it appears only if hosts run messages.
   package var needsAgents: Bool {
     needsRequests || needsOutcomes || self == .intentsRunAgain || self == .startBeforeFsync
       || self == .undoStarts || self == .undoStartsApart || self == .undoTakesHistory
       || self == .undoneUnwritten || self == .needsForgotten
   }
 
-  /// Whether it shows only with several nodes.
+  /// Whether it appears only with several nodes.
   package var needsNodes: Bool {
     switch self {
     case .markIgnored, .markKept, .takeUnread, .feedMisses, .pushByNonOwner: true
@@ -124,7 +124,7 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable, Comparable {
     }
   }
 
-  /// Whether random seeds almost never find it: the tests make a world for it.
+  /// Whether random seeds almost never find it, so that the tests make a world for it.
   package var needsGivenWorld: Bool { self == .silenceIsConsent || self == .pushNeverDue }
 
   package static func < (left: PlantedBug, right: PlantedBug) -> Bool {

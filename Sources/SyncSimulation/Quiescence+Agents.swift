@@ -25,7 +25,7 @@ extension Quiescence {
     return false
   }
 
-  /// The messages that run or could run, in words; nil if there are none.
+  /// The messages that run or could run, as text; nil if there are none.
   private var openWork: String? {
     for device in devices {
       guard let process = device.process else { continue }
@@ -33,7 +33,7 @@ extension Quiescence {
         return "device \(device.index) runs \(agent.order.message)"
       }
       let workspace = process.core.replica.workspace
-      // Of several copies of a host, one has the lease, and its clock counts.
+      // Of several copies of a host, one has the lease, and that one's clock counts.
       let times = devices.copies(of: device).compactMap { copy in
         copy.process.map { time(of: $0, on: copy) }
       }
@@ -65,7 +65,7 @@ extension Quiescence {
     else { return nil }
     if head.status == .running {
       // Its turn continues where it began, even if it was moved to another session. If no agent has
-      // it, the host has to find out.
+      // it, the host must find out.
       let isAsked = devices.contains { device in
         device.process?.agents.values.contains { $0.isOpen && $0.order.message == head.id }
           == true

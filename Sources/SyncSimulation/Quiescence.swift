@@ -7,7 +7,7 @@ import WireProtocol
 /// Ends every fault, waits until everything is sent, stored, delivered and run, and lets the
 /// checkers judge the result.
 package final class Quiescence: SimulationPart {
-  /// Whether every fault has ended, including those of the push provider, until everything was
+  /// Whether every fault has ended, including those of the push provider, until everything has been
   /// checked.
   private(set) var isSettling = false
   /// Whether agents no longer make requests without a time limit.
@@ -47,9 +47,9 @@ package final class Quiescence: SimulationPart {
     // again.
     if isSettling, simulation.pushes.hasOrders || hasUnanswered { return false }
     for device in waitedFor {
-      // A device can keep a connection whose other end is gone; it will find out.
+      // A device may keep a connection whose other end is gone; it will find out.
       guard let process = device.process else { return false }
-      // Typing ends with a pause.
+      // A pause ends the typing.
       if isSettling, process.core.replica.undo.openTyping != nil { return false }
       guard process.core.hasServer else { continue }
       guard process.core.isSynced, process.foreignConnections.isEmpty,
@@ -73,7 +73,7 @@ package final class Quiescence: SimulationPart {
     options.raisesRequests && server.disk.inboxRecords.entries.contains { !$0.isAcknowledged }
   }
 
-  /// The work that is not done, in words.
+  /// The remaining work, as text.
   package var unsettled: String {
     var parts: [String] = []
     for device in devices {

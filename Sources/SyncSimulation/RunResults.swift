@@ -35,7 +35,7 @@ package final class RunResults {
 
   func addViolation(_ checker: String, _ message: String) {
     log("violation: \(checker): \(message)")
-    // One fault shows in many places; the first few are enough.
+    // One fault appears in many places; the first few are enough.
     guard violations.count < 20 else { return }
     violations.append(
       Violation(checker: checker, message: message, step: stepsDone, at: clock.now))

@@ -1,4 +1,4 @@
-/// A failing run, made small.
+/// A failing run after shrinking.
 package struct ShrunkRun: Hashable, Sendable {
   package var run: RecordedRun
   /// Its failure.
@@ -10,7 +10,7 @@ package struct ShrunkRun: Hashable, Sendable {
 /// Removes steps from a failing run as long as it still fails in the same checker: delta debugging
 /// (Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input", 2002).
 package enum Shrinker {
-  /// Makes a run small.
+  /// Shrinks a run.
   ///
   /// - Parameters:
   ///   - violation: the failure to keep; only its checker counts.

@@ -4,7 +4,7 @@ extension Simulation {
   /// - Parameters:
   ///   - runsAgents: whether hosts run messages.
   ///   - raisesRequests: whether agents ask, and users answer.
-  ///   - asksOutcomes: whether users who withdraw or edit a message ask if that was in time.
+  ///   - asksOutcomes: whether users who withdraw or edit a message ask if they were in time.
   ///   - items: the number of messages to queue for them; 0 for a mix of everything instead.
   ///   - joining: makes additional checkers. A checker belongs to one run, so it is called for
   ///     each.

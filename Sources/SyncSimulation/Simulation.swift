@@ -3,8 +3,8 @@ import ClientCore
 /// The simulated world: devices, network and server under virtual time, on one thread.
 ///
 /// The cores are the production ones; `clients` and `server` drive them like SyncClient and
-/// SyncServer. The same options and events give the same run, down to the bytes. This type holds
-/// the parts together: it applies events, advances the time, and notifies the checkers.
+/// SyncServer. The same options and events give the same run, down to the bytes. This type connects
+/// the parts: it applies events, advances the time, and notifies the checkers.
 package final class Simulation {
   package let options: SimulationOptions
   package let clock: VirtualClock
@@ -138,7 +138,7 @@ package final class Simulation {
     }
   }
 
-  /// The node with a process, or between two, of this number.
+  /// The node with this process number, or between two processes.
   private func node(_ life: Int) -> SimulatedServer? { nodes.first { $0.life == life } }
 
   /// Whether a process of the server holds the other end of a connection.
@@ -157,7 +157,7 @@ package final class Simulation {
     }
   }
 
-  /// Asks every checker, as after everything came to rest.
+  /// Asks every checker, as after everything has come to rest.
   package func check() {
     for checker in checkers {
       for message in checker.settled(in: self) { results.addViolation(checker.name, message) }

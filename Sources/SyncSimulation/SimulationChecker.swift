@@ -9,7 +9,7 @@ package enum Observation {
   /// A device performed a command.
   case performed(device: Int, UserAction, before: Workspace, CommandOutcome)
   /// The process died during a command, which may or may not count; `after` is the state with it,
-  /// if it got so far.
+  /// if it got that far.
   case interrupted(device: Int, UserAction, before: Workspace, after: Workspace?)
   /// The model refused a command.
   case refused(device: Int, UserAction, QueueError)
@@ -19,17 +19,17 @@ package enum Observation {
   case advanced(device: Int)
   /// Observers on a device received a change.
   case changed(device: Int, TouchedQueues)
-  /// A device found a copy of its memory, and gave unsent operations new ids.
+  /// A device detected a copy of its memory, and gave unsent operations new ids.
   case reauthored(device: Int)
-  /// A device's memory was copied, or set back: two processes may write under one replica.
+  /// A device's memory was copied, or set back; two processes may write under one replica.
   case memoryCloned(device: Int)
   /// The files of a device, or of the server, went back in time.
   case rolledBack(Party)
   /// A device's machine went down, and lost commits that had not waited for the disk: received
   /// data, and commands that were not reported as done.
   case lostCommits(device: Int)
-  /// The server's store reported these entries as durable; the time is the server's when it took
-  /// them.
+  /// The server's store reported these entries as durable; the time is the server's when it
+  /// accepted them.
   case committed([LogEntry], wallMilliseconds: Int64)
   /// The server acknowledged a batch of a device.
   case acknowledged(device: Int)
@@ -49,21 +49,21 @@ package enum Observation {
   case agentStopped(device: Int, StartOrder)
   /// A device handed a prompt to an agent.
   case agentStarted(device: Int, StartOrder)
-  /// A user learned how the race between their change and the start of a message ended.
+  /// A user learned how the race between a change and the start of a message ended.
   case raceEnded(device: Int, AskedRace, StartRace.Ending)
   /// An agent made a request, on a device in this life of it.
   case raised(device: Int, life: Int, RequestID)
   /// The agent received the decision.
   case decided(device: Int, RequestID, AskAnswer)
-  /// A user at a device approved what they were shown.
+  /// A user at a device approved the displayed content.
   case allowed(device: Int, RequestID, shown: ContentHash?)
   /// A user who answered learned the outcome of the answer.
   case answerEnded(device: Int, AnswerRequest, AnswerEnding)
   /// The server's store has these changes to inboxes.
   case inboxesChanged(InboxChanges)
-  /// A device showed a notification to its user, and could or could not store that.
+  /// A device showed a notification to its user, and could or could not record that.
   case shown(device: Int, InboxNotification, isRemembered: Bool)
-  /// An agent of the host waits for an answer, and nothing is under way between it, the server and
+  /// An agent of the host waits for an answer, and nothing is in transit between it, the server and
   /// the device.
   case looked(host: Int, device: Int, SessionID, RequestID)
   /// One of several nodes sends a frame.
@@ -72,7 +72,7 @@ package enum Observation {
   case pushing(node: Int)
   /// A push reached its provider.
   case pushed(StoredPushOrder)
-  /// The server got the time while there are notifications.
+  /// The server received the time while there are notifications.
   case serverTicked
   /// Some seconds passed.
   case sampled
@@ -91,11 +91,11 @@ package enum Party: Hashable, Sendable {
 /// A checker belongs to one run. Each call reports its findings once; a run ends at the first
 /// violation of a step.
 package protocol SimulationChecker: AnyObject {
-  /// The name that reports show, and by which shrinking recognises a failure.
+  /// The name in reports, by which shrinking recognises a failure.
   var name: String { get }
   /// An event happened.
   func noted(_ observation: Observation, in simulation: Simulation) -> [String]
-  /// All faults are over and everything came to rest.
+  /// All faults have ended and everything has come to rest.
   func settled(in simulation: Simulation) -> [String]
 }
 

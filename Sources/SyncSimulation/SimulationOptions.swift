@@ -4,7 +4,7 @@ package enum Profile: String, Hashable, Sendable, CaseIterable {
   case smoke
   /// Every fault, at rates that let most commands succeed.
   case standard = "default"
-  /// Many faults at once, and patterns that meet at one place.
+  /// Many faults at once, and patterns that compete for one place.
   case hostile
   /// One-way and two-way partitions, delays and cuts; outboxes must drain 5 s after the repair.
   case partition
@@ -16,13 +16,13 @@ package enum Profile: String, Hashable, Sendable, CaseIterable {
   case clock
   /// One device without a server, which runs the messages.
   case alone
-  /// Several nodes over one store: they die, pause, lose the store and each other, and the store
+  /// Several nodes over one store. They die, pause, lose the store and each other, and the store
   /// loses its latest commits.
   case nodes
 
   /// The profiles with one server and several devices.
   package static let syncing = allCases.filter { $0 != .alone && $0 != .nodes }
-  /// The profiles that seeds take in turn; several nodes have seeds of their own.
+  /// The profiles that seeds take in turn; runs with several nodes have separate seeds.
   package static let turns = allCases.filter { $0 != .nodes }
 }
 
@@ -77,7 +77,7 @@ package struct NetworkConditions: Hashable, Sendable {
 
 /// The server's limits, small enough that short runs reach them.
 package struct ServerSettings: Hashable, Sendable {
-  /// The number of log entries that a device may lack and still get instead of a snapshot.
+  /// The maximum number of missing log entries that a device gets instead of a snapshot.
   package var catchUpEntriesMax = 100
   /// The number of log entries after which a snapshot is due.
   package var snapshotEntries = 24
@@ -91,12 +91,12 @@ package struct ServerSettings: Hashable, Sendable {
 
 /// The processes over the server's store.
 package struct NodeSettings: Hashable, Sendable {
-  /// 1: an ordinary server.
+  /// 1 for an ordinary server.
   package var count = 1
-  /// Whether the proxy sends all connections of a workspace to one node if that works; otherwise to
-  /// any node.
+  /// Whether the proxy sends all connections of a workspace to one node while that works;
+  /// otherwise, to any node.
   package var proxyHashes = true
-  /// Whether a node passes connections on to the one that serves the workspace; otherwise it takes
+  /// Whether a node forwards connections to the node that serves the workspace; otherwise, it takes
   /// the workspace.
   package var passesOn = true
 

@@ -6,7 +6,7 @@ package struct Violation: Hashable, Sendable {
   /// The checker's name.
   package var checker: String
   package var message: String
-  /// The number of steps done before.
+  /// The number of steps before it.
   package var step: Int
   /// Virtual milliseconds since the start.
   package var at: Int64
@@ -121,7 +121,7 @@ package struct RequestCounts: Hashable, Sendable {
 /// The notifications that users saw, and those that they should have seen.
 package struct NotificationCounts: Hashable, Sendable {
   /// Notifications that devices showed, and those of them that were shown again because a device
-  /// died before it could store that.
+  /// died before it could record that.
   package var shown = 0
   package var repeats = 0
   /// Pushes that arrived.

@@ -2,17 +2,17 @@ package import QueueModel
 
 /// One event in the simulated world at one moment.
 ///
-/// Devices are named by their index, from 0, in the order in which they were added. An event that
-/// makes no sense at its moment, such as a command for a device that is off, is skipped. So any
-/// part of a list of events is a list of events, as shrinking requires.
+/// Devices are named by their index, from 0, in the order of their addition. An event that is
+/// impossible at its moment, such as a command for a device that is off, is skipped. So any part of
+/// a list of events is a list of events, as shrinking requires.
 package enum WorldEvent: Hashable, Sendable {
   // A user or program on a device.
   case perform(device: Int, UserAction)
-  /// "Connect now", as a user or a change of network requests it.
+  /// "Connect now", as requested by a user or a change of network.
   case requestSync(device: Int)
 
   // A device.
-  /// The process ends without any warning; with `losesPower` the machine does.
+  /// The process ends without warning; with `losesPower`, the machine does.
   case crash(device: Int, losesPower: Bool)
   /// The process dies in the middle of its next commit, before or after the commit counts.
   case crashAtCommit(device: Int)
@@ -26,7 +26,7 @@ package enum WorldEvent: Hashable, Sendable {
   case setStore(device: Int, StoreCondition)
   /// Keeps a copy of the data directory, and of the memory, under a label.
   case backUp(device: Int, label: String)
-  /// Replaces the device's contents by a copy, and starts the device.
+  /// Replaces the device's contents with a copy, and starts the device.
   case restore(device: Int, label: String, CopyMethod)
   /// Adds a device that starts on a copy of this one's present directory.
   case clone(device: Int, CopyMethod)
@@ -35,7 +35,7 @@ package enum WorldEvent: Hashable, Sendable {
   case atHost(device: Int, HostEvent)
 
   // The network.
-  /// The device's connections break without a network, and it gets none until the network is back.
+  /// The device's connections break without a network; it gets none until the network is back.
   case disconnect(device: Int)
   case reconnect(device: Int)
   /// Breaks the connection: a part of the bytes in transit arrives, and the rest does not.
@@ -54,7 +54,7 @@ package enum WorldEvent: Hashable, Sendable {
   case restartServer
   case backUpServer(label: String)
   case restoreServer(label: String)
-  /// Another server answers from now on, which began with the same backup; the second time, the
+  /// From now on, another server answers, which began with the same backup. The second time, the
   /// first one answers again.
   case swapServers
   case setServerClock(offsetMilliseconds: Int64)
@@ -62,7 +62,7 @@ package enum WorldEvent: Hashable, Sendable {
 
   // Several nodes over one store.
   case atNode(Int, NodeEvent)
-  /// A standby that lacks the latest commits becomes the store; the nodes go on.
+  /// A standby that lacks the latest commits becomes the store; the nodes continue.
   case failOver
 
   /// Ends every fault, waits until everything is at rest, and runs all checkers.
@@ -71,17 +71,17 @@ package enum WorldEvent: Hashable, Sendable {
 
 /// A fault of one of several nodes.
 package enum NodeEvent: Hashable, Sendable {
-  /// The process ends without any warning, and another one starts soon.
+  /// The process ends without warning, and another one starts soon.
   case crash
   /// Stops gracefully, and starts again.
   case restart
-  /// The process does not run for this time; what it sent to the store is performed meanwhile, or
-  /// afterwards.
+  /// The process does not run for this time; tasks that it sent to the store are performed
+  /// meanwhile, or afterwards.
   case pause(milliseconds: Int64)
-  /// It does not reach the store for this time. What is under way gets no answer: it is lost,
-  /// performed, or performed later.
+  /// It cannot reach the store for this time. Open tasks get no answer: they are lost, performed,
+  /// or performed later.
   case cutStore(milliseconds: Int64)
-  /// It does not reach another node for this time.
+  /// It cannot reach another node for this time.
   case cutNode(Int, milliseconds: Int64)
   /// Its wall clock is set to the true time plus this.
   case setClock(offsetMilliseconds: Int64)
@@ -120,7 +120,7 @@ package enum CopyMethod: Hashable, Sendable {
   /// All files, as a copy of the directory or of the disk.
   case directory
   /// The running machine, memory and files, as if it was forked or restored from a snapshot while
-  /// it ran. Its connections break soon. If it did not run, or has agents: the files.
+  /// it ran. Its connections break soon. If it did not run, or has agents, only the files.
   case memory
 }
 
@@ -152,7 +152,7 @@ package enum EventOutcome: Hashable, Sendable {
   case refused(QueueError)
   /// Nothing was stored, so nothing was done.
   case notStored(String)
-  /// It made no sense at this moment.
+  /// The event was impossible at this moment.
   case skipped(String)
 }
 

@@ -14,7 +14,7 @@ package enum DispatchLog {
 
   /// Suppresses the messages that libdispatch writes when an ordinary account starts a thread for
   /// work from the main thread. Swift gives such work a priority that only root may have on Linux,
-  /// so each command would leave a line in the journal. If `LIBDISPATCH_LOG` is set, it is not
+  /// so each command would add a line to the journal. If `LIBDISPATCH_LOG` is set, it is not
   /// changed.
   ///
   /// Call it at the start of a process, before any task leaves the main thread.

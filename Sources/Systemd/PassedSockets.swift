@@ -7,13 +7,13 @@
 #endif
 
 /// Sockets that a service manager passed to this process: those of a socket unit, and those that
-/// the former process gave the manager to keep (`ServiceNotifier.keep`); sd_listen_fds(3).
+/// the former process asked the manager to keep (`ServiceNotifier.keep`); sd_listen_fds(3).
 package enum PassedSockets {
   /// The number of the first passed descriptor.
   private static let first: Int32 = 3
 
   /// The sockets of this process. Their variables are removed from the environment, so that no
-  /// program that this process starts gets them.
+  /// program that this process starts inherits them.
   package static func taken() -> [Int32] {
     func take(_ name: String) -> String? {
       guard let value = getenv(name) else { return nil }
@@ -30,13 +30,13 @@ package enum PassedSockets {
 }
 
 extension ServiceNotifier {
-  /// Has the manager keep a copy of a descriptor while the service restarts, and pass it to the
-  /// next process (`FDSTORE` of sd_notify(3)). The unit sets the maximum number
+  /// Asks the manager to keep a copy of a descriptor while the service restarts, and to pass it to
+  /// the next process (`FDSTORE` of sd_notify(3)). The unit sets the maximum number
   /// (`FileDescriptorStoreMax`).
   package func keep(_ descriptor: Int32, as name: String) {
     send("FDSTORE=1\nFDNAME=\(name)", flags: 0, passing: descriptor)
   }
 
-  /// Has the manager close the descriptors of a name.
+  /// Asks the manager to close the descriptors with a name.
   package func forget(_ name: String) { send("FDSTOREREMOVE=1\nFDNAME=\(name)") }
 }

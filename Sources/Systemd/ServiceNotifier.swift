@@ -34,7 +34,7 @@ package struct ServiceNotifier: Sendable {
     watchdogPeriod = microseconds > 0 ? .microseconds(microseconds) : nil
   }
 
-  /// The notifier of this process, nil if no manager listens. Its variables are removed from the
+  /// The notifier of this process; nil if no manager listens. Its variables are removed from the
   /// environment, because programs that this process starts must not use them.
   package static func taken() -> ServiceNotifier? {
     func take(_ name: String) -> String? {
@@ -50,8 +50,8 @@ package struct ServiceNotifier: Sendable {
     }
   }
 
-  /// Sends assignments such as `READY=1`, one in each line. It is not a failure if the manager no
-  /// longer listens.
+  /// Sends assignments such as `READY=1`, one in each line. A manager that no longer listens is not
+  /// an error.
   package func send(_ state: String) { send(state, flags: 0) }
 
   /// - Parameter passed: a descriptor to send with it; cmsg(3), `SCM_RIGHTS`.
@@ -101,8 +101,8 @@ package struct ServiceNotifier: Sendable {
     return bytes + [UInt8](repeating: 0, count: (word - bytes.count % word) % word)
   }
 
-  /// Reports that the service lives, twice as often as required, and only after `answers` returned;
-  /// until the task is cancelled. Returns at once if the manager expects no reports.
+  /// Reports twice as often as required that the service is alive, each time after `answers` has
+  /// returned, until the task is cancelled. Returns at once if the manager expects no reports.
   package func keepAlive(_ answers: () async -> Void) async {
     guard let watchdogPeriod else { return }
     while !Task.isCancelled {

@@ -27,7 +27,7 @@ public enum AgentKind: String, Hashable, Sendable, CaseIterable, Codable {
   }
 }
 
-/// Which of the sessions assigned to this device it runs.
+/// The policy for which of the assigned sessions this device runs.
 public enum HostPolicy: String, Hashable, Sendable, CaseIterable, Codable {
   /// Sessions that a user at this device allowed. A session that another device assigns waits here.
   case own
@@ -37,11 +37,11 @@ public enum HostPolicy: String, Hashable, Sendable, CaseIterable, Codable {
   case any
 }
 
-/// In which sessions agents on this device may queue messages.
+/// The sessions in which agents on this device may queue messages.
 public enum AgentMessagePolicy: String, Hashable, Sendable, CaseIterable, Codable {
   /// In their own session.
   case own
-  /// In other sessions, too, if a user allows it each time.
+  /// In other sessions, too, with a user's permission each time.
   case ask
   /// In all sessions; they may also read these.
   case any
@@ -54,26 +54,26 @@ public struct AgentSettings: Hashable, Sendable {
   /// The command, for `AgentKind.command`.
   public var command: String?
   /// The folders in or below which projects may be; empty if they may be anywhere. Any device of
-  /// the workspace can name a project: this limits the folders in which work starts here.
+  /// the workspace can name a project, so this limits the folders in which work starts here.
   public var projectRoots: [String]
-  /// Which assignments make a session run here.
+  /// The policy for sessions that are assigned to this device.
   public var hosts: HostPolicy
-  /// In which sessions agents on this device may queue messages.
+  /// The sessions in which agents on this device may queue messages.
   public var messages: AgentMessagePolicy
   /// The agents that a browser may give to a session.
   public var browserKinds: Set<AgentKind>
-  /// After this many seconds an agent is stopped and its message has failed; nil for never.
+  /// After this many seconds, an agent is stopped and its message has failed; nil for no limit.
   public var timeoutSeconds: Int?
   /// The policy for an attempt with an unknown outcome.
   public var onUnknown: UnknownPolicy
-  /// How many seconds agents may continue after the daemon got the order to stop.
+  /// How many seconds agents may continue after the daemon received the signal to stop.
   public var graceSeconds: Int
 
-  /// Whether the device's agent can be started: one that speaks the Agent Client Protocol is a
-  /// command.
+  /// Whether the device's agent can be started: an agent that speaks the Agent Client Protocol
+  /// needs a command.
   package var isComplete: Bool { kind != .none && !(kind == .acp && command == nil) }
 
-  /// Makes settings.
+  /// Creates settings.
   public init(
     kind: AgentKind = .none, command: String? = nil, projectRoots: [String] = [],
     hosts: HostPolicy = .own, messages: AgentMessagePolicy = .own,

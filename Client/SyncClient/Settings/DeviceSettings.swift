@@ -18,14 +18,14 @@ public struct DeviceSettings: Hashable, Sendable {
   /// The total size limit of the attachments on this device, in MiB.
   public var attachmentQuota: Int
   /// How many seconds other devices have to answer a request of an agent here, if the request has
-  /// no time of its own.
+  /// no time limit of its own.
   public var approvalPatience: Int
   /// The settings of agents here.
   public var agents: AgentSettings
   /// The settings of notifications.
   public var notifications: NotificationSettings
 
-  /// Makes settings; values outside their range are clamped.
+  /// Creates settings; values outside their range are clamped.
   public init(
     maxQueueSize: Int = Limits.queueSizeDefault, queueEnabled: Bool = false,
     onFailure: FailurePolicy = .pause, autoRemoveOnView: Bool = false,

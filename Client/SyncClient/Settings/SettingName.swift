@@ -344,7 +344,7 @@ extension SettingValue: Codable {
   }
 }
 
-/// Why a value is not valid for a setting: which setting, where, and the fault.
+/// Why a value is not valid for a setting: the setting, the place, and the fault.
 public struct SettingFault: Error, Hashable, Sendable, CustomStringConvertible {
   /// The setting; nil if the fault is in the file as a whole.
   public var name: String?
@@ -357,7 +357,7 @@ public struct SettingFault: Error, Hashable, Sendable, CustomStringConvertible {
   /// If the file could not be written: whether the disk is full. nil if a value is wrong.
   public var isDiskFull: Bool?
 
-  /// Makes a fault.
+  /// Creates a fault.
   public init(name: String?, reason: String, source: String? = nil, line: Int? = nil) {
     self.name = name
     self.reason = reason

@@ -24,7 +24,7 @@ public struct SettingsFile: Sendable {
     /// The line, from 1.
     public var line: Int
 
-    /// Makes an entry.
+    /// Creates an entry.
     public init(value: SettingValue, line: Int) {
       self.value = value
       self.line = line
@@ -60,7 +60,7 @@ public struct SettingsFile: Sendable {
     parse(text, source: source).faults
   }
 
-  /// Replaces the file in one step; a crash leaves either the old one or the new one.
+  /// Replaces the file in one step; a crash leaves either the old file or the new one.
   public func write(_ values: [SettingName: SettingValue]) throws(SettingFault) {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
@@ -147,7 +147,7 @@ public struct SettingsFile: Sendable {
     while let range = rest.firstRange(of: quoted) {
       let before = rest[..<range.lowerBound].last
       let after = rest[range.upperBound...].first { !$0.isWhitespace }
-      // Inside a text a backslash would precede the quotation mark; a value is not followed by a
+      // In a text, a backslash would precede the quotation mark; a value is not followed by a
       // colon.
       if before != "\\", after == ":" {
         lines.append(1 + text[..<range.lowerBound].count { $0.isNewline })

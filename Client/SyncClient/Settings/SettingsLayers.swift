@@ -1,6 +1,6 @@
 import QueueModel
 
-/// The settings from flags, the environment and the file. The first in this order counts: flag,
+/// The settings from flags, the environment and the file. The first in this order applies: flag,
 /// environment, file, default.
 public struct SettingsLayers: Hashable, Sendable {
   /// The flags of the program.
@@ -18,7 +18,7 @@ public struct SettingsLayers: Hashable, Sendable {
     case standard = "default"
   }
 
-  /// Makes the layers; an empty variable counts as absent.
+  /// Creates the layers; an empty variable counts as absent.
   ///
   /// - Throws: `SettingFault` if a variable has an invalid value.
   public init(

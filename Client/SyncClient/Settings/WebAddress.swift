@@ -20,7 +20,7 @@ public struct WebAddress: Hashable, Sendable, CustomStringConvertible {
 
   /// Parses `ADDRESS:PORT`, with an IPv6 address in brackets.
   ///
-  /// Names are not accepted: a file that others may write defines `localhost`.
+  /// Names are not accepted: a file that other accounts may write defines `localhost`.
   public init?(_ text: String) {
     guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...])
     else { return nil }
@@ -37,7 +37,7 @@ public struct WebAddress: Hashable, Sendable, CustomStringConvertible {
     return address.description
   }
 
-  /// Whether only this machine reaches it.
+  /// Whether only this machine can reach it.
   public var isLoopback: Bool { host == "127.0.0.1" || host == "::1" }
 
   /// Whether it means all addresses of this machine.
@@ -100,7 +100,7 @@ public struct WebSettings: Hashable, Sendable {
   /// Its private key, PEM.
   public var keyFile: String?
 
-  /// Makes settings.
+  /// Creates settings.
   public init(
     address: WebAddress, origin: WebOrigin? = nil, certificateFile: String? = nil,
     keyFile: String? = nil
@@ -124,7 +124,7 @@ public struct WebSettings: Hashable, Sendable {
 
   /// The address for browsers of other devices; nil if the page is only for this machine.
   ///
-  /// If the page listens on this machine only, that is a proxy with TLS in front of it.
+  /// If the page listens on this machine only, this is the address of a proxy with TLS.
   public var elsewhere: WebOrigin? {
     origin ?? (address.isLoopback ? nil : WebOrigin("https://\(address)"))
   }

@@ -99,7 +99,7 @@ public struct ClientAttachments: Sendable {
   }
 
   /// Keeps the text of a request here and at the server while `body` waits for its answer. A short
-  /// text is in the register.
+  /// text needs no file, because it is in the register.
   func holding(
     _ text: Data?, as hash: ContentHash?,
     _ body: () async throws(ClientError) -> AskAnswer
@@ -129,14 +129,14 @@ public struct ClientAttachments: Sendable {
   }
 
   /// Sends the server files that it lacks, and removes files that no waiting message has needed for
-  /// the retention time, here and there. `run()` does this by itself.
+  /// the retention time, here and there. `run()` does this automatically.
   ///
   /// - Parameters:
   ///   - now: milliseconds since 1970.
-  ///   - asksAgain: asks the server for needed files that it had once; it may have been restored
-  ///     from a backup.
-  /// - Throws: the first failure of a file; it is retried the next time, and the other files are
-  ///   processed.
+  ///   - asksAgain: whether to ask the server for needed files that it once had, because it may
+  ///     have been restored from a backup.
+  /// - Throws: the first failure of a file; that file is retried the next time, and the other files
+  ///   are processed.
   public func sync(
     now: Int64, asksAgain: Bool = false
   ) async throws(ClientError) {
@@ -144,7 +144,7 @@ public struct ClientAttachments: Sendable {
   }
 
   /// The connection to the server's files.
-  private enum Way {
+  private enum Link {
     /// No server is paired.
     case none
     /// There is no connection now.
@@ -169,29 +169,29 @@ public struct ClientAttachments: Sendable {
   private func sync(
     now: Int64, asksAgain: Bool, isConnected: Bool
   ) async throws(ClientError) {
-    var way = Way.none
-    if let exchange = try blobExchange() { way = isConnected ? .open(exchange) : .closed }
-    var hindrance: ClientError?
+    var link = Link.none
+    if let exchange = try blobExchange() { link = isConnected ? .open(exchange) : .closed }
+    var firstFailure: ClientError?
     for stored in try await client.keeper.all() where !Task.isCancelled {
       do throws(TransferError) {
-        // This is looked up again for each file, because an earlier upload may have taken minutes.
+        // This is read again for each file, because an earlier upload may have taken minutes.
         let use = client.workspace().attachments()[stored.hash]
         var stored = stored
         if asksAgain, use?.isWaiting == true || stored.isRequest { stored.isUploaded = false }
-        try await sync(stored, use, now: now, way)
+        try await sync(stored, use, now: now, link)
       } catch {
         // A file that the server refuses must not delay the others.
-        hindrance = hindrance ?? error.error
-        if case .there(.unreachable) = error { way = .closed }
+        firstFailure = firstFailure ?? error.error
+        if case .there(.unreachable) = error { link = .closed }
       }
     }
-    if let hindrance { throw hindrance }
+    if let firstFailure { throw firstFailure }
   }
 
   private func sync(
-    _ known: StoredAttachment, _ use: AttachmentUse?, now: Int64, _ way: Way
+    _ known: StoredAttachment, _ use: AttachmentUse?, now: Int64, _ link: Link
   ) async throws(TransferError) {
-    if known.isRequest { return try await syncText(known, way) }
+    if known.isRequest { return try await syncText(known, link) }
     var stored = known
     let isNeeded = use?.isWaiting ?? false
     if isNeeded || stored.unneededSince == nil {
@@ -207,8 +207,8 @@ public struct ClientAttachments: Sendable {
       now - since >= Int64(client.settings.attachmentRetention) * 86_400_000
     {
       if stored.isUploaded {
-        switch way {
-        // If it were only removed here, it would stay at the server forever.
+        switch link {
+        // If it were removed only here, it would stay at the server forever.
         case .closed: return
         case .open(let exchange):
           do { try await exchange.remove(known.hash) } catch { throw .there(error) }
@@ -219,7 +219,7 @@ public struct ClientAttachments: Sendable {
       try await here { () async throws(ClientError) in
         try await client.keeper.remove(known.hash, unneededSince: since)
       }
-    } else if use != nil, !stored.isUploaded, case .open(let exchange) = way {
+    } else if use != nil, !stored.isUploaded, case .open(let exchange) = link {
       let bytes = try await here { () async throws(ClientError) in
         try await client.keeper.bytes(of: known.hash)
       }
@@ -231,10 +231,10 @@ public struct ClientAttachments: Sendable {
   }
 
   /// The text of a request goes to the server while an agent here waits, and is removed afterwards.
-  private func syncText(_ known: StoredAttachment, _ way: Way) async throws(TransferError) {
+  private func syncText(_ known: StoredAttachment, _ link: Link) async throws(TransferError) {
     guard client.keeper.isHeld(known.hash) else {
-      switch way {
-      // If it were only removed here, it would stay at the server forever.
+      switch link {
+      // If it were removed only here, it would stay at the server forever.
       case .closed: if known.isUploaded { return }
       case .open(let exchange):
         do { try await exchange.remove(known.hash) } catch { throw .there(error) }
@@ -245,7 +245,7 @@ public struct ClientAttachments: Sendable {
       }
       return
     }
-    guard !known.isUploaded, case .open(let exchange) = way else { return }
+    guard !known.isUploaded, case .open(let exchange) = link else { return }
     let text = try await here { () async throws(ClientError) in
       try await client.keeper.bytes(of: known.hash)
     }

@@ -9,11 +9,11 @@ extension ClientExecution {
     await agentKinds()[session] ?? client.settings.agents.kind
   }
 
-  /// Gives a session its own agent on this device; nil is the device's. Applies to starts from now
+  /// Gives a session its own agent on this device; nil for the device's. Applies to starts from now
   /// on.
   ///
-  /// - Throws: `.queue` with `sessionNotFound` or `persistenceFailed`, `.closed`; nothing changed
-  ///   then.
+  /// - Throws: without changing anything, `.queue` with `sessionNotFound` or `persistenceFailed`,
+  ///   `.closed`.
   public func setAgentKind(_ kind: AgentKind?, of session: SessionID) async throws(ClientError) {
     let choice = kind.map { AgentChoice(name: $0.rawValue, mode: $0.startMode) }
     try await client.engine.submit { core, context, store throws(Replica.Fault) in
@@ -41,7 +41,7 @@ extension SessionChoices {
 }
 
 extension AgentMemory {
-  /// nil if it cannot be read.
+  /// Returns nil if it cannot be read.
   init?(of session: SessionID, in store: ClientStore) {
     guard let kept = try? store.conversations(of: session) else { return nil }
     kind = kept[ClientStore.choiceName].flatMap(AgentKind.init)

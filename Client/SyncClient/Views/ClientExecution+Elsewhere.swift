@@ -8,7 +8,7 @@ public struct TurnElsewhere: Hashable, Sendable {
   public var message: MessageID
   /// The number of the attempt, from 1.
   public var attempt: UInt16
-  /// The device, if the server named it; else it may be the session's host.
+  /// The device, if the server named it; otherwise it may be the session's host.
   public var device: DeviceID?
   /// Since when that device has been away, in milliseconds since 1970; nil if it is connected, or
   /// if that is unknown.
@@ -25,8 +25,8 @@ public enum TurnIntervention: Hashable, Sendable {
   case connected(DeviceID)
   /// No such attempt is at work.
   case notAtWork
-  /// The server did not answer. If it was asked to stop an attempt, the message counts as cancelled unless
-  /// the attempt succeeds.
+  /// The server did not answer. If this was a request to stop, the message counts as cancelled
+  /// unless the attempt succeeds.
   case unreachable
 }
 
@@ -62,17 +62,17 @@ extension ClientExecution {
 
   /// Stops an attempt on the device where it is at work. The server decides, once for all requests.
   ///
-  /// - Throws: `.notAllowed` if the server lets this device change nothing;
-  ///   `.queue(.persistenceFailed)` if the stop cannot be stored: it is not asked for then.
+  /// - Throws: `.notAllowed` if the server does not let this device change anything;
+  ///   `.queue(.persistenceFailed)`, without sending a request, if the stop cannot be stored.
   public func stop(_ turn: TurnElsewhere) async throws(ClientError) -> TurnIntervention {
     try client.requireAccess()
     return try await intervene(.stop(AttemptName(message: turn.message, number: turn.attempt)))
   }
 
-  /// Gives up an attempt whose device is away, so that its session continues without it: its
+  /// Gives up an attempt whose device is away, so that its session continues without it. Its
   /// outcome is unknown, and a user decides. That device stops its agent when it is back.
   ///
-  /// - Throws: `.notAllowed` if the server lets this device change nothing.
+  /// - Throws: `.notAllowed` if the server does not let this device change anything.
   public func takeOver(_ turn: TurnElsewhere) async throws(ClientError) -> TurnIntervention {
     try client.requireAccess()
     return try await intervene(.takeOver(AttemptName(message: turn.message, number: turn.attempt)))

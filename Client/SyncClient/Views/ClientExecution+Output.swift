@@ -2,24 +2,24 @@ import ClientCore
 package import QueueModel
 import WireProtocol
 
-/// Another device's question about the output that agents wrote here.
+/// Another device's request for the output that agents wrote here.
 package struct OutputWish: Sendable {
   let connection: TransportID
   let question: OutputQuestion
 
-  /// The part that it wants.
+  /// The requested part.
   package var part: OutputPart { question.part }
 }
 
-/// What is known about another device's output.
+/// The known facts about another device's output.
 package enum OutputOutcome: Hashable, Sendable {
   case piece(OutputPiece)
-  /// The device has no connection, since this time, in milliseconds since 1970; nil if that is
+  /// The device has been disconnected since this time, in milliseconds since 1970; nil if that is
   /// unknown.
   case away(since: Int64?)
   /// The device is connected and did not answer in time.
   case silent
-  /// Too much is asked at once.
+  /// There are too many requests at once.
   case busy
   /// The server did not answer.
   case unreachable
@@ -28,11 +28,11 @@ package enum OutputOutcome: Hashable, Sendable {
 }
 
 extension ClientExecution {
-  /// Questions that may wait for the code that answers them; the server has as many open.
+  /// Requests that may wait for the code that answers them; the server allows as many.
   private static let wishesMax = 64
 
-  /// The questions of other devices, from now until the client closes; none if no code runs agents
-  /// here. Each wants one call of `tell`.
+  /// The requests of other devices, from now until the client closes; none if no code runs agents
+  /// here. Each needs one call of `tell`.
   package func outputWishes() async -> AsyncStream<OutputWish> {
     let (stream, continuation) = AsyncStream<OutputWish>.makeStream(
       bufferingPolicy: .bufferingOldest(Self.wishesMax))
@@ -40,7 +40,7 @@ extension ClientExecution {
     return stream
   }
 
-  /// Answers a question.
+  /// Answers a request.
   package func tell(_ piece: OutputPiece, to wish: OutputWish) async {
     await client.engine.note { core, _, _ in
       core.outputRead(OutputReply(id: wish.question.id, piece: piece), for: wish.connection)
@@ -54,7 +54,7 @@ extension ClientExecution {
     let limit = QueueClient.inquiryLimit + .milliseconds(part.waitMilliseconds) + .seconds(5)
     switch await client.engine.inquire(.output(device, part), within: limit) {
     case .output(let piece):
-      // What was not asked for is not shown.
+      // Output that was not requested is not shown.
       let fits = piece.bytes.count <= part.bytesMax && piece.start >= part.start ?? 0
       return fits ? .piece(piece) : .silent
     case .away(let since): return .away(since: since)

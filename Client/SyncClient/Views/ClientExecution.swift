@@ -3,11 +3,11 @@ import ClientStore
 public import QueueModel
 import WireProtocol
 
-/// Running messages: this device runs those of the sessions whose host it is.
+/// The execution of messages: this device runs those of the sessions whose host it is.
 ///
 /// The authority is the server, or the device itself if it has none. It grants every attempt once,
-/// and a granted attempt is stored as an intent before `start` comes. So an attempt starts at most
-/// once, and after a crash it is known which ones may have started.
+/// and a granted attempt is stored as an intent before `start` arrives. So an attempt starts at
+/// most once, and after a crash the device knows which ones may have started.
 ///
 /// ```swift
 /// for await order in try await client.execution.start(ExecutionSettings(isEnabled: true)) {
@@ -27,13 +27,13 @@ public struct ClientExecution: Sendable {
     return client.loadedExecution.intents.map { TurnStart($0, in: workspace, memory: nil) }
   }
 
-  /// Runs messages from now on, until the client closes: the caller carries out the orders.
+  /// Runs messages from now on, until the client closes; the caller carries out the orders.
   ///
   /// - Parameters:
-  ///   - settings: for all of that time; nil: the device's settings, with changes at once.
+  ///   - settings: for all of that time; nil for the device's settings, including later changes.
   ///   - deadAgents: those of `unfinished` whose agents are known to have died; the state of the
   ///     others is unknown.
-  /// - Throws: `.closed`, even if messages are being run already.
+  /// - Throws: `.closed`, also if messages are already being run.
   public func start(
     _ settings: ExecutionSettings? = nil, deadAgents: Set<MessageID> = []
   ) async throws(ClientError) -> AsyncStream<TurnOrder> {
@@ -48,9 +48,9 @@ public struct ClientExecution: Sendable {
     return orders
   }
 
-  /// Names the device that runs a session; nil: none. Naming this device is the consent to run the
-  /// session here; a change to another one withdraws the consent. The disk has both when the call
-  /// returns.
+  /// Names the device that runs a session; nil for none. Naming this device is the consent to run
+  /// the session here; a change to another device withdraws the consent. Both are on the disk when
+  /// the call returns.
   ///
   /// - Throws: as `QueueClient.perform`, without changing anything.
   public func setHost(of session: SessionID, to host: DeviceID?) async throws(ClientError) {
@@ -70,10 +70,10 @@ public struct ClientExecution: Sendable {
     }
   }
 
-  /// Reports whether the agent of a session waits for a prompt; a user's own agent gets messages
+  /// Reports whether the agent of a session waits for a prompt. A user's own agent gets messages
   /// only while it does.
   ///
-  /// - Parameter isOpen: returns whether it waits, when this change is processed, because several
+  /// - Parameter isOpen: returns whether it waits when this change is processed, because several
   ///   changes may arrive in parallel.
   public func gateChanged(of session: SessionID, isOpen: @Sendable () -> Bool) async {
     await client.engine.note { core, context, store in
@@ -81,29 +81,29 @@ public struct ClientExecution: Sendable {
     }
   }
 
-  /// The sessions that would run here if a user at this device allowed it.
+  /// The sessions that would run here with the permission of a user at this device.
   public func unconsented() async -> [SessionID] {
     await client.engine.read { $0.unconsented }
   }
 
-  /// Why nothing starts here though messages wait, by session; without those whose queue itself
+  /// Why nothing starts here although messages wait, by session; without those whose queue itself
   /// shows the reason.
   ///
-  /// - Parameter sessions: the requested ones; nil: all.
+  /// - Parameter sessions: the requested ones; nil for all.
   public func obstacles(of sessions: [SessionID]? = nil) async -> [SessionID: StartObstacle] {
     await client.engine.read { [engine = client.engine] core in
       core.startObstacles(of: sessions, at: engine.context())
     }
   }
 
-  /// Starts nothing new; `drained` reports when nothing runs.
+  /// Starts nothing new; `drained` reports when nothing is running.
   public func drain() async {
     await client.engine.note { core, context, store in
       core.drainRequested(at: context, store: store)
     }
   }
 
-  /// Stops what still runs.
+  /// Stops everything that still runs.
   public func endDrainGrace() async {
     await client.engine.note { core, context, store in
       core.drainGraceEnded(at: context, store: store)
@@ -112,8 +112,8 @@ public struct ClientExecution: Sendable {
 
   /// Stops the agent of a session on this device; its message counts as cancelled.
   ///
-  /// - Parameter message: the message that the user means; nil for whichever runs.
-  /// - Returns: the message that it worked on; nil if no agent worked here, or it worked on another message.
+  /// - Parameter message: the message that the user means; nil for any.
+  /// - Returns: the message that it worked on; nil if no agent worked here, or on another message.
   public func stopAgent(
     of session: SessionID, at message: MessageID? = nil
   ) async throws(ClientError) -> MessageID? {
@@ -162,7 +162,7 @@ public struct ClientExecution: Sendable {
 }
 
 extension DeviceSettings {
-  /// How the device runs messages.
+  /// The settings for running messages.
   var execution: ExecutionSettings {
     ExecutionSettings(
       isEnabled: agents.isComplete, onUnknown: agents.onUnknown,

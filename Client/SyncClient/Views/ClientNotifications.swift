@@ -4,7 +4,7 @@ public import QueueModel
 import SequenceCRDT
 import WireProtocol
 
-/// Notifications from the server's inbox for this device. Every notification comes once, as
+/// Notifications from the server's inbox for this device. Every notification arrives once, as
 /// `DeviceEvent.notification`, even if connections break; the server keeps it until this device has
 /// it on disk.
 ///
@@ -38,7 +38,7 @@ public struct ClientNotifications: Sendable {
     }
   }
 
-  /// A program has shown a notification: it is not shown again after a restart.
+  /// Records that a program has shown a notification: a restart does not show it again.
   ///
   /// - Throws: `.queue(.persistenceFailed)` if that cannot be stored, `.closed`.
   public func noteAnnounced(_ id: String) async throws(ClientError) {
@@ -49,9 +49,9 @@ public struct ClientNotifications: Sendable {
     }
   }
 
-  /// Reports whether a user looks at the device: meanwhile no notice is pushed to it (N-13).
+  /// Reports whether a user is looking at the device; meanwhile, it gets no pushes (N-13).
   ///
-  /// - Parameter seconds: how long that counts without a further call; at most
+  /// - Parameter seconds: how long that counts without a further call, at most
   ///   `visibilitySecondsMax`. So it also ends if a program ends without a report.
   public func setVisible(_ isVisible: Bool, forSeconds seconds: Int = 60) async {
     let limit = min(max(seconds, 0), ClientNotifications.visibilitySecondsMax)
@@ -61,7 +61,7 @@ public struct ClientNotifications: Sendable {
     }
   }
 
-  /// Whether a user looks at the device, as far as reported.
+  /// Whether a user is looking at the device, as last reported.
   public func isVisible() async -> Bool {
     // A closed client does not count as looked at.
     (try? await client.engine.submit { core, context, _ throws(Replica.Fault) in
@@ -84,8 +84,8 @@ public struct ClientNotifications: Sendable {
   /// Pushes this device's notifications to an address; an earlier address of the same id is
   /// replaced.
   ///
-  /// - Parameter isPersons: the address gets the notifications of all devices, those of their own
-  ///   agents included, whenever no device has been looked at for `notifyMeAfter`.
+  /// - Parameter isPersons: whether the address gets the notifications of all devices, including
+  ///   those of their own agents, once no user has looked at a device for `notifyMeAfter`.
   /// - Throws: `.pushTargetRefused` with the reason, `.unreachable`.
   public func setPushTarget(
     _ id: PushTargetID, kind: String, address: String, isPersons: Bool = false
@@ -107,7 +107,7 @@ public struct ClientNotifications: Sendable {
     _ = try await inquire(.removeTarget(id))
   }
 
-  /// Has the server push a test now.
+  /// Asks the server to push a test now.
   ///
   /// - Throws: `.pushTargetRefused` with the reason in the provider's words, `.unreachable`.
   public func testPushTarget(_ id: PushTargetID) async throws(ClientError) {
@@ -125,9 +125,9 @@ extension QueueClient {
   /// How long the server may take to answer.
   static let inquiryLimit = Duration.seconds(10)
 
-  /// Sends the server a question about this device.
+  /// Sends the server a request about this device.
   ///
-  /// - Parameter refused: makes the error from the server's report about the request.
+  /// - Parameter refused: creates the error from the server's report about the request.
   func inquire(
     _ request: InboxRequest, within limit: Duration = QueueClient.inquiryLimit,
     refused: (String) -> ClientError

@@ -3,7 +3,7 @@ import ClientStore
 public import QueueModel
 
 /// Drafts are kept on this device across restarts. Sending a prompt that contains the whole draft
-/// of its session ends the draft, in the same transaction (S2-44). Another draft was never sent.
+/// of its session ends the draft, in the same transaction (S2-44). A different draft stays.
 extension ClientQueues {
   /// Every draft, by session.
   ///

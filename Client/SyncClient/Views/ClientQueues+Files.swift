@@ -1,8 +1,8 @@
 public import Foundation
 public import QueueModel
 
-/// Queues as files, for programs that use such files (C-16). Nothing is lost: places, times,
-/// attempts, errors and files are included.
+/// Queues as files, for programs that use such files (C-16). The files include everything: places,
+/// times, attempts, errors and attachments.
 extension ClientQueues {
   /// The waiting messages of a session as a versioned object, in the order of their places; files
   /// that are not on this device are fetched.
@@ -64,7 +64,7 @@ extension ClientQueues {
   ///
   /// - Parameters:
   ///   - session: the session to add them to; nil for the one that the file names.
-  ///   - isTrial: reports what would be imported and changes nothing.
+  ///   - isTrial: whether to report what would be imported, without changing anything.
   /// - Throws: `.invalidDocument` with line or field, `.queue`, `.closed`.
   @discardableResult
   public func importFile(
@@ -107,7 +107,7 @@ extension ClientQueues {
     document.sessions[0].onMerge = file.onMerge.flatMap(MergePolicy.init(rawValue:))
     if let fault = document.fault { throw .invalidDocument(message: fault + ".") }
     if isTrial { return client.workspace().counts(of: document) }
-    // Before its files are kept.
+    // Checked before its files are kept.
     try client.requireAccess()
     for index in parts.indices {
       var kept: [Attachment] = []

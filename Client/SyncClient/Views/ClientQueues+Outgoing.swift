@@ -3,12 +3,12 @@ import ClientStore
 public import QueueModel
 
 extension ClientQueues {
-  /// The messages that this device sent lately, oldest first, with how far each has been sent to
-  /// the server: about the latest thousand.
+  /// The messages that this device sent recently, about the latest thousand, oldest first, with the
+  /// progress of each to the server.
   ///
-  /// The states follow from what the server is known to have, so they cannot contradict the sync.
-  /// Being offline is not a failure; `failed` means that the server refused it, with its reason,
-  /// and it is retried with the next connection.
+  /// The states follow from the operations that the server is known to have, so they cannot
+  /// contradict the sync. Being offline is not a failure. `failed` means that the server refused
+  /// the message, with its reason; it is retried with the next connection.
   ///
   /// - Throws: `.queue(.persistenceFailed)` if they cannot be read, `.closed`.
   public func outgoingMessages() async throws(ClientError) -> [QueuedMessage] {
@@ -22,8 +22,8 @@ extension ClientQueues {
 }
 
 extension ClientQueues {
-  /// The latest messages of this device that the server is not known to have, oldest first, about a
-  /// thousand at most. Each has its progress and the server's reason if it was refused.
+  /// The latest messages of this device that the server may lack, oldest first, about a thousand at
+  /// most. Each has its progress, and the server's reason if it was refused.
   ///
   /// - Throws: `.queue(.persistenceFailed)` if they cannot be read, `.closed`.
   /// - Complexity: as `Replica.unsentMessages`.
@@ -47,7 +47,7 @@ extension ClientCore {
   fileprivate func withStatus(_ stored: QueuedMessage) -> QueuedMessage {
     var message = stored
     guard let origin = replica.workspace.origin(of: stored.id) else {
-      // Only a message that a server had can be missing.
+      // Only a message that a server once had can be missing.
       message.status = .delivered
       return message
     }

@@ -4,7 +4,7 @@ public import QueueModel
 extension ClientQueues {
   /// Moves rows of a list that shows a queue, with the meaning of SwiftUI's `onMove` and
   /// `move(fromOffsets:toOffset:)`. `destination` is a row of the displayed list, and the moved
-  /// rows, in their order, are placed before it; the number of rows is the list's end.
+  /// rows, in their order, are placed before it. The number of rows means the list's end.
   ///
   /// Changes since the list was shown are safe: the rows name messages, and the place is next to a
   /// message that did not move. Urgent messages stay before normal ones (S0-11).
@@ -28,7 +28,7 @@ extension ClientQueues {
     let before = messages[..<destination].last { neighbours.contains($0.id) }
     let target: MoveTarget? =
       behind.map { .before($0.id) } ?? before.map { .after($0.id) }
-    // All rows, or none: their order stays.
+    // All rows, or none, were moved: their order stays.
     guard let target, !moved.isEmpty else {
       return CommandReceipt(notice: .unchanged)
     }

@@ -1,9 +1,9 @@
 public import QueueModel
 
 extension ClientQueues {
-  /// Takes one of the texts of a merged message, or the merged one, so that it continues.
+  /// Chooses one of the texts of a merged message, or the merged one, so that it can start.
   ///
-  /// - Parameter base: the content that the user saw; later versions keep waiting. nil is the
+  /// - Parameter base: the content that the user saw; later versions continue to wait. nil for the
   ///   present content.
   /// - Returns: as `edit`.
   /// - Throws: as `edit`; `.queue(.messageNotMerged)`, `.queue(.versionNotFound)`,

@@ -20,12 +20,12 @@ public enum CancelOutcome: Hashable, Sendable {
 /// if outcomes[message] == .invoked { show("Its agent has it already.") }
 /// ```
 ///
-/// Withdrawing and editing race with the start of a message: the authority decides.
+/// Withdrawing and editing race with the start of a message; the authority decides.
 public struct ClientQueues: Sendable {
   let client: QueueClient
 
-  /// A session's queue: as it is now (nothing, until the session exists), then after every change
-  /// that touched it. A slow reader only gets the newest value.
+  /// A session's queue: as it is now (nothing until the session exists), then after every change to
+  /// it. A slow reader gets only the newest value.
   public func updates(of session: SessionID) -> AsyncStream<MessageQueueView> {
     client.engine.observe(.bufferingNewest(1)) { observers, continuation, id, workspace, _ in
       observers.addMessages(continuation, as: id, of: session, workspace)
@@ -34,12 +34,12 @@ public struct ClientQueues: Sendable {
 
   /// How long the authority may take to report the result of a race.
   static let raceAnswerLimit = Duration.seconds(5)
-  /// The maximum number of open questions; a server accepts a thousand from a workspace.
+  /// The maximum number of open requests; a server accepts a thousand from a workspace.
   static let questionsMax = 100
 
   /// Withdraws messages, and reports for each whether that was in time.
   ///
-  /// - Throws: as `QueueClient.perform`; `.queue(.alreadyStarted)` if this device knows already
+  /// - Throws: as `QueueClient.perform`; `.queue(.alreadyStarted)` if this device already knows
   ///   that it came too late.
   public func cancel(
     _ ids: [MessageID]
@@ -96,8 +96,8 @@ public struct ClientQueues: Sendable {
   }
 
   /// Whether an agent could have started with a message meanwhile, as far as this device can know
-  /// without an answer. If there is a server, another device may be the session's host without
-  /// this one's knowledge, unless the message never left this device.
+  /// without an answer. If there is a server, another device may have become the session's host,
+  /// unless the message never left this device.
   ///
   /// - Parameter before: the workspace before the change that raced with the start.
   func canStart(_ id: MessageID, in before: Workspace) async -> Bool {
@@ -111,7 +111,7 @@ public struct ClientQueues: Sendable {
   /// Edits a message. If it started with another text meanwhile, the text is kept as the session's
   /// draft.
   ///
-  /// - Returns: the receipt, and whether the authority confirmed it: if not, the edit counts unless
+  /// - Returns: the receipt, and whether the authority confirmed it. If not, the edit counts unless
   ///   the agent started with the old text meanwhile.
   /// - Throws: as `QueueClient.perform`; `.queue(.alreadyStarted)` if the agent has another text,
   ///   and `.queue(.messageFinished)` if it has finished.

@@ -14,11 +14,11 @@ extension ClientTasks {
 
   /// Processes an agent's report and its consequences. The end of a turn shows the session's thread
   /// again (S2-26), and a failure pauses the queue if the device's settings require that (S0-27).
-  /// An agent that became idle without an end of its turn was stopped: its task counts as
-  /// cancelled. That says nothing about a message that the executor runs in the session.
+  /// An agent that became idle without an end of its turn was stopped, so its task counts as
+  /// cancelled. That has no effect on a message that the executor runs in the session.
   ///
   /// The activity is this device's, published as `DeviceEvent.activity`. The consequences are
-  /// changes to the workspace without a user's request: undo and redo skip them.
+  /// changes to the workspace without a user's request, so undo and redo skip them.
   ///
   /// - Throws: `.queue` if the session is unknown or a limit is reached, `.closed`.
   @discardableResult
@@ -59,21 +59,21 @@ extension ClientTasks {
     return activity
   }
 
-  /// A report of an agent that runs here; it has no consequences for the queues, since the executor
-  /// handles those.
+  /// Reports activity of an agent that runs here. It has no consequences for the queues, because
+  /// the executor handles those.
   public func noteActivity(_ signal: AgentSignal, in session: SessionID) {
     client.device.receive(signal, in: session, from: .turn)
   }
 
-  /// The turn of an agent that a user works with has ended. The executor gave it the prompt, and
-  /// handles the consequences.
+  /// Reports that the turn of an agent that a user works with has ended. The executor gave it the
+  /// prompt, and handles the consequences.
   public func endLiveTurn(in session: SessionID) async {
     client.device.receive(.wentIdle, in: session, from: .hooks)
     await liveChanged(in: session)
   }
 
-  /// Reports to the executor whether a user works in a session, with the state at the time of
-  /// processing, because reports may arrive in parallel.
+  /// Reports to the executor whether a user works in a session. The state is read when the report
+  /// is processed, because reports may arrive in parallel.
   private func liveChanged(in session: SessionID) async {
     await client.engine.note { [device = client.device] core, context, store in
       core.sessionBusyChanged(

@@ -11,7 +11,7 @@ public struct AwaitedRequest: Hashable, Sendable {
   /// The request.
   public var request: TaskRequest
 
-  /// Makes an awaited request.
+  /// Creates an awaited request.
   public init(session: SessionID, request: TaskRequest) {
     self.session = session
     self.request = request
@@ -28,10 +28,10 @@ public struct TaskAnswer: Hashable, Sendable {
   public var verdict: Verdict
   /// The answer, or a remark; at most `Limits.answerBytesMax` bytes.
   public var text: String
-  /// The `digest` of the request that the user saw. An approval counts for nothing else.
+  /// The `digest` of the request that the user saw. An approval applies only to that request.
   public var digest: ContentHash?
 
-  /// Makes an answer.
+  /// Creates an answer.
   public init(
     session: SessionID, request: RequestID, verdict: Verdict, text: String = "",
     digest: ContentHash? = nil
@@ -67,9 +67,9 @@ public enum AnswerEvent: Hashable, Sendable {
   case answeredAlready(Verdict, by: DeviceID)
   /// The request is no longer awaited: it expired, was withdrawn, or has ended.
   case notAwaited
-  /// There was no connection for two minutes: it was dropped (N-4).
+  /// There was no connection for two minutes, so the answer was dropped (N-4).
   case tooLate
-  /// There is no connection; it is kept, and sent if there is one within two minutes.
+  /// There is no connection. The answer is kept, and sent if there is one within two minutes.
   case waiting
 
   init(_ ending: AnswerEnding) {
@@ -98,9 +98,9 @@ public struct ClientTasks: Sendable {
   /// The tasks of all sessions that ever had one, by session.
   public func all() -> [TaskState] { client.workspace().sessions().compactMap(\.task) }
 
-  /// The requests that can still be answered, by session and in the order they were raised.
-  /// Answered ones, and those of agents that a user stopped, are left out, even if their host has not reported that
-  /// yet.
+  /// The requests that can still be answered, by session and in the order of asking. Answered ones,
+  /// and those of agents that a user stopped, are left out, even if their host has not reported
+  /// that yet.
   public func awaitedRequests() async -> [AwaitedRequest] {
     let workspace = client.workspace()
     let tasks = workspace.sessions().compactMap(\.task)
@@ -120,14 +120,14 @@ public struct ClientTasks: Sendable {
     return request.expiresAt.map { $0 <= now } ?? false
   }
 
-  /// Makes a request that any device can answer; the first answer counts. Cancelling the caller
+  /// Creates a request that any device can answer; the first answer counts. Cancelling the caller
   /// withdraws the request. If a user cancels it, the agent's turn is stopped, as by
   /// `ClientExecution.stopAgent(of:)`.
   ///
   /// - Parameters:
   ///   - patience: the time to answer; nil waits forever.
-  ///   - promptsItself: if there is no answer in time the agent asks at its own prompt: its task
-  ///     keeps waiting until the agent reports something.
+  ///   - promptsItself: whether the agent asks at its own prompt if there is no answer in time; its
+  ///     task then waits until the agent reports something.
   /// - Returns: the one decision for the agent.
   /// - Throws: `.queue` with `sessionNotFound` or `contentTooLong`, `.closed`.
   public func ask(
@@ -140,7 +140,7 @@ public struct ClientTasks: Sendable {
     return try await askOnce(ask, in: session, patience: patience, promptsItself: promptsItself)
   }
 
-  /// The same, if the caller asks again under another id after an approval of a different text.
+  /// The same, for a caller that asks again under another id after an approval of a different text.
   package func askOnce(
     _ ask: AgentAsk, in session: SessionID, id: RequestID = .random(),
     patience: Duration? = .seconds(60), promptsItself: Bool = false
@@ -158,7 +158,7 @@ public struct ClientTasks: Sendable {
           patienceMilliseconds: patience.map(DeviceClock.milliseconds),
           promptsItself: promptsItself, digest: digest))
     }
-    // An agent that works by itself gets the decision, and decides whether to stop.
+    // An agent without an executor gets the decision, and decides whether to stop.
     if answer.ending == .cancelled { _ = try await client.execution.stopAgent(of: session) }
     return answer
   }
@@ -203,7 +203,7 @@ public struct ClientTasks: Sendable {
     return try await client.engine.give(request, within: ClientQueues.raceAnswerLimit)
   }
 
-  /// Reports that an agent here asks its user at its own prompt: other devices show that it waits,
+  /// Reports that an agent here asks its user at its own prompt. Other devices show that it waits,
   /// and cannot answer.
   public func notePrompt(_ ask: AgentAsk, in session: SessionID) async {
     await note(.prompted(ask, .random()), in: session)
@@ -243,11 +243,11 @@ public struct ClientTasks: Sendable {
     await note(.ended(result), in: session)
   }
 
-  /// A script that asked in a session outside a turn has gone silent: if there is no other request
-  /// there, the session is idle again. This causes no notification, unlike the end of a task.
+  /// Reports that a script that asked outside a turn no longer responds. The session is idle again
+  /// if it has no other request. This causes no notification, unlike the end of a task.
   package func noteAskingEnded(in session: SessionID) async {
     await client.engine.note { core, context, store in
-      // Also for a deleted session: it may come back.
+      // Also for a deleted session, which may be restored.
       guard core.replica.workspace.keptTask(of: session)?.state.status.kind == .processing else {
         return []
       }

@@ -20,7 +20,7 @@ public enum LiftedLock: Hashable, Sendable {
 }
 
 extension ThreadQueueView {
-  /// The queue with the threads shown whose locks no longer count.
+  /// The queue that also shows the threads whose locks no longer count.
   public func showing(_ lifted: some Sequence<SessionID>) -> ThreadQueueView {
     let shown = Set(lifted)
     var view = self
@@ -32,8 +32,8 @@ extension ThreadQueueView {
 }
 
 extension ClientThreads {
-  /// The thread queue now. A thread is locked while its agent works or is about to; if it cannot
-  /// work, the thread shows.
+  /// The thread queue now. A thread is locked while its agent works or is about to; if the agent
+  /// cannot work, the thread is visible.
   ///
   /// - Throws: `.queue(.persistenceFailed)` if the store cannot be read, `.closed`.
   public func queue() async throws(ClientError) -> ThreadQueueView {
@@ -41,14 +41,14 @@ extension ClientThreads {
   }
 
   /// The threads whose locks no longer count (S2-54), with the reason. The locks end when the agent
-  /// has worked and is done, or when a user removes them.
+  /// has finished its work, or when a user removes them.
   ///
   /// - Throws: `.queue(.persistenceFailed)` if the store cannot be read, `.closed`.
   public func liftedLocks() async throws(ClientError) -> [SessionID: LiftedLock] {
     let workspace = client.workspace()
     let kinds = await client.execution.agentKinds()
     let sync = client.syncStatus()
-    // A device that is not connected itself knows nothing of others.
+    // A device that is not connected itself does not know the state of others.
     let devices = sync.state == .connected ? sync.devices : []
     let away = Set(devices.lazy.filter { !$0.connected && $0.id != client.deviceID }.map(\.id))
     var lifted: [SessionID: LiftedLock] = [:]

@@ -19,16 +19,16 @@ public struct ThreadVisit: Hashable, Sendable {
 public struct ClientThreads: Sendable {
   let client: QueueClient
 
-  /// The thread queue: as it is now, then after every change that touched it. A slow reader only
-  /// gets the newest value.
+  /// The thread queue: as it is now, then after every change to it. A slow reader gets only the
+  /// newest value.
   public func updates() -> AsyncStream<ThreadQueueView> {
     client.engine.observe(.bufferingNewest(1)) { observers, continuation, id, workspace, _ in
       observers.addThreads(continuation, as: id, workspace)
     }
   }
 
-  /// Looks at a thread. With the setting `autoRemoveOnView`, that removes it from the thread queue,
-  /// unless it is locked: then it is not its user's turn yet (S2-93).
+  /// Views a thread. With the setting `autoRemoveOnView`, that removes it from the thread queue,
+  /// unless it is locked: then it does not need its user yet (S2-93).
   ///
   /// - Throws: `.queue` if the session does not exist or is not queued; else as
   ///   `QueueClient.perform(_:)`.
@@ -39,14 +39,14 @@ public struct ClientThreads: Sendable {
     }
     guard let thread = try await queue().threads.first(where: { $0.session == session })
     else { throw .queue(.threadNotQueued(session: session.rawValue)) }
-    // A device that may not change anything may look all the same.
+    // A device that may not change anything may still look.
     let mayChange = (try? client.requireAccess()) != nil
     let removes = client.settings.autoRemoveOnView && !thread.locked && mayChange
     if removes { try await client.perform(.removeThreads([session])) }
     return ThreadVisit(thread: thread, waiting: summary.waiting, removed: removes)
   }
 
-  /// Looks at the first thread that needs its user; nil if none does.
+  /// Views the first thread that needs its user; nil if none does.
   ///
   /// - Parameter project: only the threads of this project.
   /// - Throws: as `view`.
@@ -60,8 +60,8 @@ public struct ClientThreads: Sendable {
   /// The number of history entries of the thread queue that an estimate uses.
   private static let reviewEntriesMax = 500
 
-  /// The thread queue in numbers, with how long it will take, estimated from the latest reviews in
-  /// this device's log.
+  /// The thread queue in numbers, with the time that it will take, estimated from the latest
+  /// reviews in this device's log.
   ///
   /// - Parameter project: only the threads of this project, as for `ThreadQueueView.inProject`.
   /// - Throws: `.queue(.persistenceFailed)` if the log cannot be read, `.closed`.

@@ -3,10 +3,10 @@ import ProcessResources
 import QueueModel
 import ServerStore
 
-/// A folder of backups: for each a folder of the shape of a data directory, with a manifest.
+/// A folder of backups. Each is a folder with the layout of a data directory, and a manifest.
 ///
-/// What the latest backup has is a hard link, so a backup takes the space of its new files. Files
-/// never change. One process at a time writes.
+/// A file that the latest backup also has is a hard link, so a backup takes the space of its new
+/// files only. Files never change. One process writes at a time.
 struct BackupFolder: Sendable {
   let path: String
 
@@ -24,8 +24,8 @@ struct BackupFolder: Sendable {
 
   /// All backups, the oldest first.
   ///
-  /// - Throws: if the folder does not exist or cannot be read. Without a readable manifest, a folder
-  ///   is not a backup: `unreadable` names it. If its name is not a time, it is ignored.
+  /// - Throws: if the folder does not exist or cannot be read. A folder without a readable manifest
+  ///   is not a backup: `unreadable` names it. It is ignored if its name is not a time.
   func manifests() throws(SyncServerError) -> (backups: [BackupManifest], unreadable: [String]) {
     var backups: [BackupManifest] = []
     var unreadable: [String] = []
@@ -50,7 +50,7 @@ struct BackupFolder: Sendable {
     }
   }
 
-  /// Whether a backup's time is in the future of this machine's clock: one of the two is wrong.
+  /// Whether a backup's time is in this machine's future; then one of the two is wrong.
   static func isAhead(_ milliseconds: Int64, of now: Int64) -> Bool {
     milliseconds > now + 3_600_000
   }
@@ -101,8 +101,8 @@ struct BackupFolder: Sendable {
     return time.map { Int64($0.timeIntervalSince1970) * 1_000 }
   }
 
-  /// When the latest backup was made, milliseconds since 1970, by the names: no manifest is read.
-  /// Backups dated ahead of the clock do not count.
+  /// When the latest backup was made, milliseconds since 1970, by the names alone; no manifest is
+  /// read. Backups dated ahead of the clock do not count.
   func lastMade(at now: Int64) throws(SyncServerError) -> Int64? {
     try names().compactMap { BackupFolder.time(of: $0) }
       .filter { !BackupFolder.isAhead($0, of: now) }.max()
@@ -110,14 +110,14 @@ struct BackupFolder: Sendable {
 
   // MARK: - Files
 
-  /// Whether the folder is prepared for backups. One that must not be examined counts; reading it
-  /// reports why.
+  /// Whether the folder is prepared for backups. A folder that this account may not examine counts;
+  /// reading it reports why.
   var isPrepared: Bool {
     var status = stat()
     return stat("\(path)/\(Self.lockName)", &status) == 0 || (errno != ENOENT && errno != ENOTDIR)
   }
 
-  /// Makes the folder, takes its lock, and removes an unfinished backup.
+  /// Creates the folder, takes its lock, and removes an unfinished backup.
   func prepare() throws(SyncServerError) -> DirectoryLock {
     try PrivateFile.makeFolder(path)
     try ServerBackup.requireRight(to: path)
@@ -152,8 +152,8 @@ struct BackupFolder: Sendable {
     "\(path)/\(backup.name)/\(file.path)"
   }
 
-  /// The number of files that a backup lacks: missing, or with another size. None is read; `verify`
-  /// does that.
+  /// The number of files that a backup lacks: missing, or of another size. No file is read;
+  /// `verify` does that.
   func missing(of backup: BackupManifest) -> Int {
     backup.files.count { file in
       var status = stat()

@@ -27,7 +27,7 @@ package enum BackupHook {
     ]
     let shell = try start(["/bin/sh", "-c", command], variables: variables)
     defer { close(shell.output) }
-    let status = signalsPassed(to: shell.id) { relay(shell.output, until: shell.id) }
+    let status = forwardingSignals(to: shell.id) { relay(shell.output, until: shell.id) }
     guard status == 0 else {
       // wait(2): the low bits hold the signal, the next ones the exit code.
       let end = status & 0x7F == 0 ? "\(status >> 8 & 0xFF)" : "signal \(status & 0x7F)"
@@ -62,8 +62,8 @@ package enum BackupHook {
     SyncServerError(.failed, "No shell can be started: \(String(cString: strerror(number))).")
   }
 
-  /// Forwards the command's output until it ends. A process that it leaves behind may hold the pipe
-  /// forever, so the end of the shell counts.
+  /// Forwards the command's output until its shell ends. A process that the shell leaves behind may
+  /// hold the pipe forever, so it does not count.
   ///
   /// - Returns: the shell's status, as wait(2) gives it.
   private static func relay(_ output: Int32, until id: pid_t) -> Int32 {
@@ -90,8 +90,8 @@ package enum BackupHook {
     return status
   }
 
-  /// Runs `body` while signals that would end this process end another one's session instead.
-  private static func signalsPassed(to id: pid_t, during body: () -> Int32) -> Int32 {
+  /// Runs `body` while signals that would end this process end another process's session instead.
+  private static func forwardingSignals(to id: pid_t, during body: () -> Int32) -> Int32 {
     let sources = [SIGINT, SIGTERM, SIGHUP].map { number in
       signal(number, SIG_IGN)
       let source = DispatchSource.makeSignalSource(signal: number, queue: .global())

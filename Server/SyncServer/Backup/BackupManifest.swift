@@ -46,8 +46,8 @@ package struct BackupManifest: Codable, Hashable, Sendable {
 extension BackupManifest {
   /// Reads an entry of a folder of backups, which others may write to.
   ///
-  /// - Returns: nil if it is not a manifest, is of another version, or names a path that no backup
-  ///   has.
+  /// - Returns: nil if it is not a manifest, is of another version, or contains a path that no
+  ///   backup may have.
   init?(_ data: Data, of name: String) {
     guard let manifest = try? JSONDecoder().decode(BackupManifest.self, from: data),
       manifest.format == BackupManifest.formatCurrent, manifest.name == name,
@@ -59,7 +59,7 @@ extension BackupManifest {
 
 /// The paths that a backup may have, relative to a data directory.
 ///
-/// A manifest is read from a disk that others may write to. All other paths are rejected.
+/// A manifest is read from a disk that others may write to, so all other paths are rejected.
 enum BackupItem {
   static let database = "cospool.sqlite"
   static let revocations = "revocations"

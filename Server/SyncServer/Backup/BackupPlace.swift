@@ -1,10 +1,10 @@
 import Foundation
 
-/// The folder of the latest backup: `backup.json` of the data directory, which is not part of a
+/// The folder of the latest backup: `backup.json` in the data directory, which is not part of a
 /// backup.
 ///
-/// It makes `--folder` optional, and by it the checks find the backups. The account of the data
-/// writes it, so root only reads it as that account.
+/// It makes `--folder` optional, and the checks find the backups through it. The account of the
+/// data writes it, so root only reads it as that account.
 package struct BackupPlace: Codable, Hashable, Sendable {
   static let fileName = "backup.json"
 

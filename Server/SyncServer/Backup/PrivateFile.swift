@@ -3,7 +3,7 @@ import Foundation
 import ProcessResources
 import QueueModel
 
-/// Files that only their owner can access, on the disk when a call returns.
+/// Files that only their owner can access. They are on the disk when a call returns.
 enum PrivateFile {
   /// Bytes that are read at a time.
   private static let partBytes = 1 << 20
@@ -85,7 +85,7 @@ enum PrivateFile {
     for folder in folders { try synchronize(folder: folder) }
   }
 
-  /// Makes a folder, and its parents.
+  /// Creates a folder, and its parents.
   static func makeFolder(_ path: String) throws(SyncServerError) {
     do {
       try PrivateFolder.make(path)
@@ -111,7 +111,7 @@ extension SyncServerError {
     SyncServerError(.disk, "\(path) \(what): \(SystemFault.reason(error)).")
   }
 
-  /// An error of the file system, classified by what the operator can do.
+  /// An error of the file system, classified by the operator's options.
   static func file(_ what: String, _ error: any Error) -> SyncServerError {
     if let error = error as? SyncServerError { return error }
     if case .storage(_, isFull: true) = BlobStore.Fault(error) {

@@ -4,7 +4,7 @@ import ServerStore
 
 /// Restoring a backup.
 extension ServerBackup {
-  /// A complete backup that waits to be moved into place. While it exists no server starts.
+  /// A complete backup that waits to be moved into place. While it exists, no server starts.
   static let pendingName = "restoring"
   /// A backup that is being written; the next restore removes an unfinished one.
   static let stagingName = "restoring.new"
@@ -23,7 +23,7 @@ extension ServerBackup {
     package var notes: [String]
   }
 
-  /// Replaces a data directory's contents by a backup, and keeps them beside it.
+  /// Replaces a data directory's contents with a backup, and keeps the former contents beside it.
   ///
   /// Everything is written and checked before existing data is changed. Revoked devices stay
   /// revoked: the revocations of the backup, of every later one in the folder and of the data
@@ -31,7 +31,7 @@ extension ServerBackup {
   ///
   /// - Parameter name: nil for the latest.
   /// - Throws: `.failed` while a server runs; `.corrupt` if the backup is not complete; `.disk`.
-  ///   Nothing was changed then, or the former data is in the folder that the error names.
+  ///   Then nothing was changed, or the former data is in the folder that the error names.
   package func restore(
     name: String?, at now: Int64? = nil
   ) throws(SyncServerError) -> Restoration {
@@ -133,7 +133,7 @@ extension ServerBackup {
       try PrivateFile.makeFolder(free)
       aside = free
     }
-    // An unfinished one goes first: from here on this one keeps servers from starting.
+    // An unfinished one is removed first: from here on, this one prevents servers from starting.
     if let aside, files.fileExists(atPath: pending) {
       try files.moveItem(atPath: pending, toPath: "\(aside)/\(ServerBackup.pendingName)")
     }

@@ -13,13 +13,13 @@ package struct ServerBackup: Sendable {
   let directory: String
   let folder: BackupFolder
 
-  /// - Parameter folder: the folder of backups; nil: that of the latest one.
-  /// - Throws: `.usage` if neither is known; `.disk` if the latest one went to that folder, but it
-  ///   has no backups. Then its disk is not mounted, and a new folder must not be made instead.
+  /// - Parameter folder: the folder of backups; nil for that of the latest one.
+  /// - Throws: `.usage` if neither is known; `.disk` if the latest backup went to that folder, but
+  ///   it has no backups. Then its disk is not mounted, and creating a new folder would be wrong.
   package init(dataDirectory: String, folder: String?) throws(SyncServerError) {
     directory = dataDirectory
     guard folder != "" else { throw SyncServerError(.usage, "Name a folder with --folder.") }
-    // A named folder counts, whatever the data directory records.
+    // A named folder takes precedence over the one that the data directory records.
     var known = (try? BackupPlace.read(directory: dataDirectory))?.folder
     if folder == nil { known = try BackupPlace.read(directory: dataDirectory)?.folder }
     guard let path = folder.map(ServerBackup.absolute) ?? known else {
@@ -55,7 +55,7 @@ package struct ServerBackup: Sendable {
 
   /// Checks that a folder of backups is outside the data directory.
   ///
-  /// - Parameter folder: need not exist yet.
+  /// - Parameter folder: may not exist yet.
   /// - Throws: `.usage` if it is in the data directory.
   package static func requireElsewhere(
     _ folder: String, than dataDirectory: String
@@ -84,7 +84,7 @@ package struct ServerBackup: Sendable {
     package var workspaces: Int
     /// Attachments that were damaged on the server, and are left out.
     package var damaged: [String]
-    /// The number of its missing files: it cannot be restored.
+    /// The number of its missing files; if there are any, it cannot be restored.
     package var missing: Int
 
     package var text: String {
@@ -117,7 +117,7 @@ package struct ServerBackup: Sendable {
   package struct Creation: Codable, Hashable, Sendable {
     package var backup: Line
     package var folder: String
-    /// Whether this backup made the folder: its disk may not be mounted.
+    /// Whether this backup created the folder; then its disk may not be mounted.
     package var isNewFolder: Bool
     /// Bytes that no earlier backup had.
     package var newBytes: Int
@@ -127,10 +127,10 @@ package struct ServerBackup: Sendable {
 
   // MARK: - Create
 
-  /// Makes a backup, and removes the oldest ones beyond a number.
+  /// Makes a backup, and removes the oldest ones if there are more than a number.
   ///
-  /// The database is that of one moment after the call. Attachments are collected before and after,
-  /// so that all that the database knows are included.
+  /// The database is copied as of one moment after the call. Attachments are collected before and
+  /// after, so that all attachments in the database are included.
   ///
   /// - Parameters:
   ///   - count: how many stay, this one included; nil for all.
@@ -185,7 +185,7 @@ package struct ServerBackup: Sendable {
     var damaged: Set<String> = []
     var newBytes = 0
 
-    /// Adds the attachments that are not included yet. Their names are hashes, so one that an
+    /// Adds the attachments that are not included yet. Their names are hashes, so a file that an
     /// earlier backup has is not read again.
     mutating func takeAttachments() throws(SyncServerError) {
       let root = directory + "/blobs"
@@ -207,7 +207,7 @@ package struct ServerBackup: Sendable {
       let path = BackupItem.blob(hash.description, in: workspace)
       guard files[path] == nil, !damaged.contains(path) else { return }
       var status = stat()
-      // An attachment without references may be removed at any time.
+      // An attachment without references may disappear at any time.
       guard stat("\(directory)/\(path)", &status) == 0 else { return }
       let size = Int(status.st_size)
       do {
@@ -239,7 +239,7 @@ package struct ServerBackup: Sendable {
 
     /// Adds a copy of a file.
     ///
-    /// - Returns: whether it has the hash that is expected; otherwise it is left out.
+    /// - Returns: whether it has the expected hash; otherwise it is left out.
     private mutating func copy(
       _ source: String, to path: String, hash: ContentHash? = nil
     ) throws -> Bool {
@@ -367,7 +367,7 @@ package struct ServerBackup: Sendable {
   /// read as by a server.
   ///
   /// - Parameter name: nil for the latest.
-  /// - Throws: `.corrupt` with what is missing or damaged.
+  /// - Throws: `.corrupt`, naming the missing or damaged files.
   package func verify(name: String?) throws(SyncServerError) -> Verification {
     let manifest = try folder.manifest(named: name, at: ProcessClock.wallMilliseconds)
     try folder.check(manifest) { source, _ in try PrivateFile.hash(of: source) }

@@ -141,7 +141,7 @@ extension ServerDoctor {
       : Array(findings.prefix(5))
   }
 
-  /// Files of a deleted workspace: `workspace delete` was ended in the middle.
+  /// Files of a deleted workspace: `workspace delete` was interrupted.
   private static func deletedFiles(_ context: ServerDoctorContext) -> [DoctorFinding] {
     let root = "\(context.dataDirectory)/blobs"
     // A database that was set aside may have workspaces that this one lacks.
@@ -188,10 +188,10 @@ extension ServerDoctor {
     ]
   }
 
-  /// Files that commands keep or leave, and that are useless once everything works.
+  /// Files that commands keep or leave, and that become useless once everything works.
   private static func leftovers(_ context: ServerDoctorContext) -> [DoctorFinding] {
-    // Without a database they are the only data; while another program than a server works here,
-    // they may be in use.
+    // Without a database they are the only data. If a program other than a server uses this
+    // directory, they may be in use.
     guard context.hasDatabase, context.listening != nil || !context.isServed,
       let names = try? FileManager.default.contentsOfDirectory(atPath: context.dataDirectory)
     else { return [] }

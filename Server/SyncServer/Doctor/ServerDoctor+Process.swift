@@ -54,7 +54,7 @@ extension ServerDoctor {
     return findings
   }
 
-  /// None starts while a database must be restored first.
+  /// No server starts while a database must be restored first.
   static func startFix(_ context: ServerDoctorContext) -> String {
     if ServerBackup.isPending(in: context.dataDirectory) {
       return "The server starts only after that restore is complete: see restoring."

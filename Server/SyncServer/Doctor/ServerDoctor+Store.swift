@@ -181,7 +181,7 @@ extension ServerDoctor {
     }
   }
 
-  /// Whether this clock is behind times that were already written.
+  /// Whether this clock is earlier than times that were already written.
   private static func clock(_ context: ServerDoctorContext) -> [DoctorFinding] {
     let fix = "Have the system set the clock: timedatectl set-ntp true"
     let latest =

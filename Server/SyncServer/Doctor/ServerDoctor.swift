@@ -17,11 +17,11 @@ package enum ServerDoctor {
 /// The input of the checks of `cospool-server doctor`.
 package struct ServerDoctorContext: Sendable {
   package var dataDirectory: String
-  /// The address at which devices reach the server; nil: the one from its start, if any.
+  /// The address at which devices reach the server; nil for the one from its start, if any.
   package var url: String?
   /// A root certificate in addition to the system's.
   package var certificateFile: String?
-  /// Ages and remaining days are counted from here.
+  /// The time from which ages and remaining days are counted.
   package var now = Date()
   /// The operator's command to start the server, if a service manager does that.
   package var startAdvice: String?

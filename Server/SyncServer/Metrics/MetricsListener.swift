@@ -5,10 +5,10 @@ import NetworkAddresses
 import Observability
 import Synchronization
 
-/// Serves `GET /metrics` on its own port, so that a proxy in front of devices does not lead to it.
+/// Serves `GET /metrics` on its own port, so that a proxy for devices does not expose it.
 ///
-/// One request per connection, within ten seconds, and a limited number of connections: so that a
-/// flood of the port does not use up descriptors that devices need.
+/// Each connection gets one request within ten seconds, and the number of connections is limited.
+/// So a flood of the port cannot use up descriptors that devices need.
 enum MetricsListener {
   static let path = "/metrics"
   /// The maximum number of open connections. A metrics reader uses one.
@@ -96,9 +96,9 @@ package struct MetricsAddress: Hashable, Sendable {
     self.port = port
   }
 
-  /// Whether a request's Host can be this server's. A web page whose name leads here (DNS
-  /// rebinding) requests it by that name, which has a dot. So scripts from other sites cannot read
-  /// the metrics.
+  /// Whether a request's Host can be this server's. A web page whose name resolves to this address
+  /// (DNS rebinding) requests it by that name, which has a dot. So scripts from other sites cannot
+  /// read the metrics.
   ///
   /// - Parameter host: the host that `--metrics` names.
   static func isOwn(_ field: String, boundTo host: String) -> Bool {

@@ -10,7 +10,7 @@ struct ServerMetrics {
   var connectionsOpened = 0
   /// By the codes of SPECIFICATION.md, section "Refusals".
   var refusals = Dictionary(uniqueKeysWithValues: ServerMetrics.refusalCodes.map { ($0, 0) })
-  /// They start at 0: the first value of a counter is not an increase.
+  /// They start at 0: the first value of a counter would not count as an increase.
   private static let refusalCodes =
     RefusalCode.unsupportedVersion.rawValue...RefusalCode.notAllowed.rawValue
   var faults = 0
@@ -20,7 +20,7 @@ struct ServerMetrics {
   var logBytes = 0
   /// Batches of one transaction.
   var commitBatches = Histogram.sizes
-  /// The time of a transaction, its wait for the disk included.
+  /// The time of a transaction, including its wait for the disk.
   var commitSeconds = Histogram.seconds
 
   mutating func committed(_ batch: CommitBatch, in time: Duration) {
@@ -30,7 +30,7 @@ struct ServerMetrics {
   }
 }
 
-/// Values that have to be read from the file system, away from the event loop.
+/// Values that must be read from the file system, away from the event loop.
 struct ServerFileMetrics: Sendable {
   /// Free bytes on the disk.
   var diskFree: Int?

@@ -59,7 +59,7 @@ package struct ACPConversation: Sendable {
     return [.send(Self.request(Own.initialize, "initialize", params))]
   }
 
-  /// Reads what the agent writes.
+  /// Reads the agent's output.
   package mutating func received(_ bytes: some Sequence<UInt8>) -> [ACPStep] {
     let dropped = lines.droppedCount
     var steps = lines.received(bytes).flatMap { line($0) }
@@ -129,7 +129,7 @@ package struct ACPConversation: Sendable {
     if case .prompting = phase { [.wrote(line + [UInt8(ascii: "\n")])] } else { [] }
   }
 
-  /// The log is where a user reads why a request was denied.
+  /// A user reads in the log why a request was denied.
   private func problem(_ text: String) -> [ACPStep] {
     [.said(.problem(text)), .wrote(Array("\(text)\n".utf8))]
   }
@@ -198,7 +198,7 @@ package struct ACPConversation: Sendable {
       didDismiss = true
       return [requests.dismissed(id, .permission(options, nil))]
     }
-    // What a request says of its call changes what others ask about.
+    // A request's fields for its call may change what other requests ask about.
     let steps = changed(call, in: line)
     func denied(_ reason: String) -> [ACPStep] {
       steps + [requests.answer(id, options, isAllowed: false)] + problem(reason)
@@ -235,7 +235,7 @@ package struct ACPConversation: Sendable {
     }
   }
 
-  /// nil if this side has no such ids.
+  /// nil if this side uses no such ids.
   private static func own(_ id: JSONTree) -> Int64? {
     switch id {
     case .whole(let id): id
@@ -301,7 +301,7 @@ package struct ACPConversation: Sendable {
 
   private func end(_ result: JSONTree, _ error: JSONTree?) -> ACPEnd {
     if let error {
-      // Agents that are stopped may report that as a failure.
+      // A stopped agent may report the stop as a failure.
       if isCancelled || error["code"]?.integer == Int64(ACPMessage.ErrorCode.cancelled.rawValue) {
         return .cancelled
       }
@@ -310,7 +310,7 @@ package struct ACPConversation: Sendable {
         Self.isLimit(error) ? .tryLater(reason: text, until: nil) : .failed(reason: text))
     }
     switch result["stopReason"]?.text {
-    // It lacked an answer that the stop took away.
+    // It ended because the stop took away an answer.
     case "end_turn" where didDismiss: return .cancelled
     case "end_turn": return .verdict(.succeeded(summary: updates.summary))
     case "cancelled": return .cancelled
@@ -345,7 +345,7 @@ package struct ACPConversation: Sendable {
     return [error["message"]?.text ?? "no reason", details].compactMap(\.self)
   }
 
-  /// Whether the agent's provider takes nothing for now: too many requests, or overloaded.
+  /// Whether the agent's provider refuses work temporarily: too many requests, or overloaded.
   private static func isLimit(_ error: JSONTree) -> Bool {
     let data = error["data"]
     let numbers = [error["code"], data?["status"], data?["statusCode"], data?["code"]]

@@ -1,5 +1,5 @@
 /// A form that an agent asks its user to fill in (`elicitation/create`): a question for users, and
-/// their answer in the agent's form.
+/// their answer in the agent's format.
 package struct ACPForm: Hashable, Sendable {
   private enum Kind: Hashable, Sendable {
     case string
@@ -30,7 +30,7 @@ package struct ACPForm: Hashable, Sendable {
   static let fieldsMax = 50
   /// The answer that declines a form.
   package static let decline = "/decline"
-  /// Members of a schema that are shown in other words.
+  /// Members of a schema that are shown with other words.
   private static let names: Set<String> = [
     "type", "title", "description", "enum", "oneOf", "items",
   ]
@@ -105,7 +105,7 @@ package struct ACPForm: Hashable, Sendable {
     return lines.joined(separator: "\n")
   }
 
-  /// The answers that can be chosen with one press.
+  /// The answers that a user can choose with one press.
   package var options: [String] {
     guard fields.count == 1, let field = fields.first else { return [] }
     return switch field.kind {
@@ -136,7 +136,7 @@ package struct ACPForm: Hashable, Sendable {
     package var reason: String
   }
 
-  /// The content for an answer.
+  /// The content of an answer.
   func content(of answer: String) throws(Fault) -> JSONTree {
     var members: [String: JSONTree] = [:]
     for (name, words) in try values(answer) {

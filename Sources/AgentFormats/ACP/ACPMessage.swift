@@ -22,7 +22,7 @@ package enum ACPMessage: Hashable, Sendable {
   /// Bytes of a request's id.
   static let idBytesMax = 256
 
-  /// nil if the line is not a message.
+  /// Returns nil if the line is not a message.
   package init?(_ line: [UInt8]) {
     guard let tree = JSONTree(line), case .object = tree else { return nil }
     let params = tree["params"] ?? .object([:])
@@ -42,7 +42,7 @@ package enum ACPMessage: Hashable, Sendable {
     }
   }
 
-  /// A line without its end.
+  /// The message as a line, without its end.
   package var line: String {
     var members: [String: JSONTree] = ["jsonrpc": "2.0"]
     switch self {

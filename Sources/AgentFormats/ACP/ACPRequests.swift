@@ -6,7 +6,7 @@ struct ACPOptions: Hashable, Sendable {
   private let reject: JSONTree?
   private let isPlain: Bool
 
-  /// nil if that is not a list.
+  /// Returns nil if the JSON is not a list.
   init?(_ options: JSONTree?) {
     guard case .array(let options) = options else { return nil }
     func first(_ kinds: String...) -> JSONTree? {
@@ -28,7 +28,7 @@ struct ACPOptions: Hashable, Sendable {
     .permission(tool: wanted.tool, input: shown(in: wanted.input), choice: choice)
   }
 
-  /// The input, with the option that an approval chooses if it is more than a single permission.
+  /// The input. If an approval is more than a single permission, its option is included.
   private func shown(in input: JSONTree) -> JSONTree {
     guard !isPlain, let allow, case .object(var members) = input else { return input }
     var free = "allowing it chooses"
@@ -37,11 +37,11 @@ struct ACPOptions: Hashable, Sendable {
     return .object(members)
   }
 
-  /// UTF-8 bytes of an option's name that are shown before what it allows.
+  /// UTF-8 bytes of an option's name that are shown before its effect.
   private static let nameBytesMax = 60
 
-  /// What a yes chooses in words, if that is more than a yes to this once. The agent chooses the
-  /// name, so the kind comes first.
+  /// The effect of an approval in words, if it is more than a single permission. The agent chooses
+  /// the name, so the kind comes first.
   private var choice: String? {
     guard !isPlain, let allow else { return nil }
     let kind = allow["kind"]?.text == "allow_always" ? "Always" : "Once"
@@ -64,7 +64,7 @@ struct ACPOptions: Hashable, Sendable {
 /// The agent's requests that wait for users.
 struct ACPRequests: Sendable {
   enum Kind: Hashable, Sendable {
-    /// - Parameter call: what the user sees; nil for a request that no user sees.
+    /// - Parameter call: the call as the user sees it; nil for a request that no user sees.
     case permission(ACPOptions, ACPToolCalls.Shown?)
     case form(ACPForm)
     case address
@@ -75,19 +75,19 @@ struct ACPRequests: Sendable {
     var kind: Kind
     var request: ACPRequest
     var faults = 0
-    /// How many times its tool call became another one.
+    /// The number of times that another tool call replaced its own.
     var changes = 0
   }
 
   /// The maximum number of invalid answers to one form.
   private static let faultsMax = 3
-  /// The number of changes to a tool call that users are asked about; after them it is denied.
+  /// The number of changes to a tool call that users are asked about; further changes are denied.
   private static let changesMax = 3
   /// UTF-8 bytes of a question that users see in full.
   private static let questionBytesMax = 2_000
   private static let addressOptions = ["opened", "decline"]
-  /// Characters of an address beside letters and digits (RFC 3986). Browsers read others as these,
-  /// `\` as `/`.
+  /// Characters of an address besides letters and digits (RFC 3986). Browsers read some others as
+  /// these, such as `\` as `/`.
   private static let addressCharacters = Set("-._~:/?#[]@!$&'()*+,;=%".utf8)
 
   private var open: [String: Open] = [:]
@@ -119,8 +119,8 @@ struct ACPRequests: Sendable {
       && !text.unicodeScalars.contains(where: JSONTree.isUnseen)
   }
 
-  /// A question for an address; nil if it cannot be shown in full, or if a browser may read another
-  /// host in it than a user does.
+  /// A question for an address; nil if it cannot be shown in full, or if a browser may read a
+  /// different host in it than a user.
   static func address(_ params: JSONTree) -> ACPRequest.Matter? {
     guard let message = params["message"]?.text, let address = params["url"]?.text,
       address.utf8.allSatisfy({ isPlain($0) || addressCharacters.contains($0) })
@@ -149,7 +149,7 @@ struct ACPRequests: Sendable {
   private static func isHost(_ text: Substring) -> Bool {
     var name = text
     var port: Substring?
-    // The colons of an IPv6 address stand in brackets.
+    // The colons of an IPv6 address are in brackets.
     if let colon = text.lastIndex(of: ":"), !text.hasSuffix("]") {
       name = text[..<colon]
       port = text[text.index(after: colon)...]
@@ -193,7 +193,7 @@ struct ACPRequests: Sendable {
     }
   }
 
-  /// An answer was none.
+  /// An answer was invalid.
   private mutating func again(_ key: String, _ asked: Open, _ reason: String) -> [ACPStep] {
     open[key]?.faults += 1
     guard asked.faults + 1 < ACPRequests.faultsMax else {
@@ -202,10 +202,10 @@ struct ACPRequests: Sendable {
     return [.askAgain(asked.request, reason: reason)]
   }
 
-  /// Asks again for permissions whose tool call became another one: a yes is for what was shown.
+  /// Asks again for permissions whose tool call changed: an approval is for the shown call.
   ///
   /// - Parameter line: the line that the update came in.
-  /// - Returns: the keys of those that were denied, too.
+  /// - Returns: the steps, and the keys of the denied permissions.
   mutating func changed(
     by update: JSONTree, in line: [UInt8]
   ) -> (steps: [ACPStep], denied: [String]) {
@@ -221,7 +221,7 @@ struct ACPRequests: Sendable {
         denied.append(key)
         continue
       }
-      // An answer that is on its way is for the request by the earlier name.
+      // An answer that is on its way applies to the request with the earlier name.
       let changes = asked.changes + 1
       let request = ACPRequest(key: "\(key)#\(changes + 1)", matter: options.matter(of: wanted))
       open[key] = Open(

@@ -1,6 +1,6 @@
 /// The input of a turn with the Agent Client Protocol.
 package struct ACPTurn: Hashable, Sendable {
-  /// The folder to work in; absolute.
+  /// The absolute path of the folder to work in.
   package var folder: String
   /// The agent's id of the conversation to continue.
   package var conversation: String?
@@ -37,7 +37,7 @@ package struct ACPRequest: Hashable, Sendable {
   package enum Matter: Hashable, Sendable {
     /// Permission for a tool call, with all its fields.
     ///
-    /// - Parameter choice: what an approval chooses if it is more than a single permission.
+    /// - Parameter choice: the effect of an approval, if it is more than a single permission.
     case permission(tool: String, input: JSONTree, choice: String?)
     case form(ACPForm)
     /// Permission to open an address.

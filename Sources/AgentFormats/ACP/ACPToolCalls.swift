@@ -4,17 +4,17 @@ struct ACPToolCalls: Sendable {
   private struct Call: Sendable {
     var members: [String: JSONTree] = [:]
     var bytes = 0
-    /// Whether everything that was reported about it can be shown to a user.
+    /// Whether a user can be shown everything that was reported about it.
     var isWhole = true
   }
 
-  /// A call as a user is asked about it.
+  /// A call as it is shown to a user.
   struct Shown: Hashable, Sendable {
     var id: String
     /// Every field of the call.
     var members: [String: JSONTree]
 
-    /// What an update makes of it.
+    /// The result of an update to it.
     ///
     /// - Parameter line: the line that the update came in.
     func change(by update: JSONTree, in line: [UInt8]) -> Change {
@@ -26,16 +26,16 @@ struct ACPToolCalls: Sendable {
     }
   }
 
-  /// What an update makes of a call that a user is asked about.
+  /// The result of an update to a call that a user is asked about.
   enum Change: Hashable, Sendable {
     case none
-    /// It is another one now.
+    /// It is now another call.
     case other(Wanted)
-    /// A user cannot be shown what it is now.
+    /// It is now something that cannot be shown to a user.
     case unseen
   }
 
-  /// What a request for permission asks for.
+  /// The subject of a request for permission.
   struct Wanted: Hashable, Sendable {
     /// The category of the tool.
     var tool: String
@@ -76,7 +76,7 @@ struct ACPToolCalls: Sendable {
     members.filter { $0.value != .null && !names.contains($0.key) }
   }
 
-  /// Notes an update of a call.
+  /// Records an update of a call.
   ///
   /// - Parameter line: the line that contained it.
   mutating func note(_ update: JSONTree, in line: [UInt8]) {
@@ -108,15 +108,15 @@ struct ACPToolCalls: Sendable {
     ["completed", "failed"].contains(update["status"]?.text)
   }
 
-  /// What a request for permission asks for; nil if a user cannot be shown all of it. What the
-  /// request says of its call counts from then on.
+  /// The subject of a request for permission; nil if it cannot be shown to a user in full. The
+  /// request's fields for its call apply from then on.
   ///
   /// - Parameter line: the line that the request came in.
   mutating func wanted(_ update: JSONTree, in line: [UInt8]) -> Wanted? {
     guard case .object(var named) = update, let id = named["toolCallId"]?.text,
       calls[id] != nil || !isFull
     else { return nil }
-    // It asks about a call that has not ended, whatever it says.
+    // The call has not ended, whatever the request's status says.
     named["status"] = nil
     note(.object(named), in: line)
     guard let call = calls[id], call.isWhole else { return nil }

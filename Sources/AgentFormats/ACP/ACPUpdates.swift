@@ -30,7 +30,7 @@ struct ACPUpdates: Sendable {
     return events.map { .said($0) }
   }
 
-  /// What a request for permission asks for; nil if a user cannot be shown all of it.
+  /// The subject of a request for permission; nil if it cannot be shown to a user in full.
   mutating func wanted(_ call: JSONTree, in line: [UInt8]) -> ACPToolCalls.Wanted? {
     calls.wanted(call, in: line)
   }

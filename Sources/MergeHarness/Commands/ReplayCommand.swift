@@ -24,7 +24,7 @@ struct RunArguments: ParsableArguments {
   @Option(help: "The number of messages for hosts to run, as in the run; implies --agents.")
   var items = 0
 
-  /// Each text begins with a different character, which limits their number.
+  /// Each text begins with a different character, which limits the number of texts.
   static func check(items: Int) throws {
     guard (0...20_000).contains(items) else {
       throw ValidationError("--items takes 1 to 20000.")

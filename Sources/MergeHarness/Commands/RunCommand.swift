@@ -98,7 +98,7 @@ struct RunCommand: AsyncParsableCommand {
   }
 }
 
-/// The result of a sweep, in words and in JSON.
+/// The result of a sweep, as text and as JSON.
 enum SweepText {
   static func lines(of failure: SweepResult.Failure) -> String {
     let violation = failure.violation
@@ -171,7 +171,7 @@ enum SweepText {
     var execution: Execution?
   }
 
-  /// Counters of what hosts did; only with `--agents`.
+  /// Counters of the hosts' work; only with `--agents`.
   private struct Execution: Encodable {
     var starts: Int
     var successes: Int

@@ -41,7 +41,7 @@ struct ScenarioCommand: ParsableCommand {
 }
 
 enum ScenarioFile {
-  /// Reads and checks a file; a fault comes with its line and column.
+  /// Reads and checks a file; a fault is reported with its line and column.
   static func read(_ path: String) throws(ScenarioError) -> Scenario {
     let bytes: [UInt8]
     do {
@@ -54,7 +54,7 @@ enum ScenarioFile {
   }
 }
 
-/// The result of a scenario, in words.
+/// The result of a scenario, as text.
 enum ScenarioWords {
   static func text(of report: ScenarioReport, file: String) -> String {
     let verdict = report.failures.isEmpty ? "passed" : "FAILED"

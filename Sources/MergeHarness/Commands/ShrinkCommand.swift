@@ -4,7 +4,7 @@ import Foundation
 import QueueModel
 import SyncSimulation
 
-/// Makes a failing seed small.
+/// Shrinks a failing seed.
 struct ShrinkCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "shrink",
@@ -64,8 +64,8 @@ struct ShrinkCommand: ParsableCommand {
       """)
   }
 
-  /// The run as a scenario that fails in the same checker; with short labels if it then still
-  /// fails.
+  /// The run as a scenario that fails in the same checker, with short labels if it still fails with
+  /// them.
   static func scenario(of shrunk: ShrunkRun, _ name: RunName) throws -> Scenario {
     let description =
       "Shrunk from seed \(name.seed), profile \(name.profile.rawValue). "
@@ -79,7 +79,7 @@ struct ShrinkCommand: ParsableCommand {
       let scenario = ScenarioTranscript.scenario(
         of: run, name: "seed \(name.seed), \(name.profile.rawValue)",
         description: description, labels: labels)
-      // Only the file counts, so the scenario is written and read again.
+      // The file is the result, so the scenario is written and read again.
       let read = try ScenarioParser.parse(Array(ScenarioWriter.text(of: scenario).utf8))
       if ScenarioRunner.run(read).violations.contains(where: {
         $0.checker == shrunk.violation.checker

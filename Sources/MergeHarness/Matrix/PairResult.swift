@@ -4,7 +4,7 @@ import SequenceCRDT
 
 /// Two actions at the same time, delivered to a third device in every order.
 struct PairResult: Sendable {
-  /// The number of orders that are tried if a pair has more.
+  /// The number of orders to try if a pair has more.
   static let ordersMax = 120
   /// The authors' replica ids, whose order breaks ties: both above the founder's, and on either
   /// side of it.
@@ -121,7 +121,7 @@ struct DeliveryOrders: Sequence {
     var count = 1
     for factor in 1...Swift.max(operations.count, 1) {
       let (product, overflow) = count.multipliedReportingOverflow(by: factor)
-      // More orders than fit a number: the first ones that do are spread over their range.
+      // If there are more orders than fit in a number, those that fit are spread over their range.
       if overflow { break }
       count = product
     }

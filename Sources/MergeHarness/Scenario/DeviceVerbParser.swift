@@ -165,7 +165,7 @@ enum DeviceVerbParser {
     }
   }
 
-  /// What a message waits for; without the field, nothing.
+  /// The messages that a message waits for; none without the field.
   private static func needs(
     _ fields: inout FieldReader
   ) throws(ScenarioError) -> [Scenario.Label] {

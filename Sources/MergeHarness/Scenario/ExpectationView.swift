@@ -14,7 +14,7 @@ struct ExpectationView {
   let workspace: Workspace
   let labels: LabelTable
 
-  /// `error` and `equal` do not concern a single state, and always count as expected here.
+  /// `error` and `equal` do not concern a single state, and always count as met here.
   func found(_ check: Expectation.Check) -> Found {
     switch check {
     case .queue(let session, let messages):
@@ -77,7 +77,7 @@ struct ExpectationView {
     "[" + names.joined(separator: ", ") + "]"
   }
 
-  /// Long texts by their length, their ends and a sum over all bytes, so that different ones look
+  /// Shows a long text by its length, its ends and a sum of all bytes, so that different texts look
   /// different.
   private static func shown(_ text: String) -> String {
     guard text.utf8.count > 400 else { return PositionedJSON.quoted(text) }
@@ -92,7 +92,7 @@ struct ExpectationView {
 
 /// Compares the states of several parties.
 enum StateComparison {
-  /// The differences from the first party's state, in words; the first few lines for each.
+  /// The differences from the first party's state, as text; the first few lines for each.
   static func differences(among parties: [(name: String, workspace: Workspace)]) -> [String] {
     guard let first = parties.first else { return [] }
     let dump = lines(of: first.workspace)

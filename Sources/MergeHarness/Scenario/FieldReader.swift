@@ -1,10 +1,10 @@
 import Basics
 
-/// Takes the fields of an object one by one, and knows which were not used.
+/// Takes the fields of an object one by one, and records which were not used.
 struct FieldReader {
   /// The object's place.
   let position: TextPosition
-  /// A name of the object for messages.
+  /// The object's name in messages.
   private let what: String
   private var members: [PositionedJSON.Member]
   private var asked: [String] = []
@@ -85,7 +85,7 @@ extension PositionedJSON {
     return elements
   }
 
-  /// A whole number, written without point and exponent.
+  /// A whole number, written without a decimal point or an exponent.
   func integer(
     as key: String, in range: ClosedRange<Int64>
   ) throws(ScenarioError) -> Int64 {

@@ -63,7 +63,7 @@ struct ScenarioWorld: Hashable, Sendable {
   var hasQuickAgents = false
   /// Whether agents ask for permission and for answers, and users answer.
   var raisesRequests = false
-  /// Whether users who withdraw or edit a message ask whether that was in time.
+  /// Whether users who withdraw or edit a message ask if they were in time.
   var asksOutcomes = false
   var machines = Machines()
   /// The names of planted bugs.
@@ -135,14 +135,14 @@ enum DeviceVerb: Hashable, Sendable {
   case onMerge(Label, MergePolicy)
   case retry(Label)
   case skip(Label)
-  /// Until a time in milliseconds since 1970; nil ends it.
+  /// Until a time in milliseconds since 1970; nil to end it.
   case hold(Label, until: Int64?)
   case notBefore(Label, Int64?)
   case later(Label, Int64?)
-  /// What a message waits for; empty for nothing.
+  /// The messages that a message waits for; may be empty.
   case needs(Label, [Label])
   case undo
-  /// Skips the latest change, which stays.
+  /// Skips the latest change, which stays in effect.
   case undoSkip
   case redo
 }
@@ -189,7 +189,7 @@ enum WorldVerb: Hashable, Sendable {
   }
 
   // The network.
-  /// Nil means every device that runs and is online.
+  /// nil for every device that runs and is online.
   case sync([Label]?)
   /// Ends every fault, restarts everything that is down, and waits for all devices.
   case settle
@@ -215,7 +215,7 @@ enum WorldVerb: Hashable, Sendable {
   case backup(Machine, label: Label)
   case restore(Machine, label: Label, Method)
   case clone(Label, as: Label, Method)
-  /// Another server answers; it began with the same backup.
+  /// Another server answers, which began with the same backup.
   case swapServers
 
   // Users and agents at a device.

@@ -1,13 +1,13 @@
 import QueueModel
 
-/// Walks through a scenario and refuses labels that are unknown at the place of their use.
+/// Checks a scenario, and refuses labels that are not known yet when they are used.
 ///
-/// A message is known from the step that sends it on, on any device; only the run shows whether a
+/// A message is known from the step that sends it, on any device; only the run shows whether a
 /// device knows it by then. A session is known from the step that first names it in `send` or
 /// `session-add`.
 ///
-/// A scenario with a `world` comes from a random run. It may contain steps that make no sense, such
-/// as a command for a device that is off; there, only devices and backups must be known.
+/// A scenario with a `world` comes from a random run. It may contain impossible steps, such as a
+/// command for a device that is off, so only devices and backups must be known there.
 struct ScenarioCheck {
   typealias Label = Scenario.Label
 
@@ -15,7 +15,7 @@ struct ScenarioCheck {
     case online
     case offline
     case crashed
-    /// It may or may not have crashed at a commit.
+    /// Whether it crashed at a commit is not known.
     case unknown
   }
 
@@ -96,7 +96,7 @@ struct ScenarioCheck {
   }
 
   private mutating func introduce(session label: Label) {
-    // The parser has checked it; another spelling is the same session.
+    // The parser has checked it; another spelling names the same session.
     if let id = try? SessionID(label.name) { sessions.insert(id.rawValue) }
   }
 
@@ -184,7 +184,7 @@ struct ScenarioCheck {
     case .clock(let machine, _), .store(let machine, _):
       _ = try name(of: machine)
     case .settle:
-      // It restarts everything that is down and connects everything that is offline.
+      // It restarts every stopped machine and connects every offline device.
       for name in devices.keys where isStrict { devices[name] = .online }
     case .settings, .chooseHost, .chooseAgent, .busy, .gate, .stopAgent, .drain:
       guard let (device, session) = verb.atHost else { return }

@@ -11,7 +11,7 @@ enum ScenarioParser {
   static let stepsMax = 100_000
   /// Bytes of a name, label or description.
   static let nameBytesMax = 4_096
-  /// UTF-8 bytes of one text, written out; the model accepts less, which scenarios can show.
+  /// UTF-8 bytes of one text after repetition. The model accepts less, which scenarios can show.
   static let textBytesMax = 4 << 20
   /// About a thousand years.
   static let millisecondsMax: Int64 = 1 << 45
@@ -108,7 +108,7 @@ enum ScenarioParser {
   }
 }
 
-/// How to read a verb's fields.
+/// The readers of the fields of verbs.
 struct VerbTable<Verb: Sendable>: Sendable {
   typealias Reading = @Sendable (inout FieldReader) throws(ScenarioError) -> Verb
 

@@ -4,11 +4,11 @@ import SyncSimulation
 
 /// The result of a scenario.
 struct ScenarioReport: Hashable, Sendable {
-  /// A difference from what the scenario expects.
+  /// A difference from the scenario's expectation.
   struct Failure: Hashable, Sendable {
     var position: TextPosition
     var what: String
-    /// Nil if nothing was expected in words.
+    /// nil if no text describes the expectation.
     var expected: String?
     var actual: String
   }
@@ -27,13 +27,13 @@ struct ScenarioReport: Hashable, Sendable {
 
 /// Runs a scenario in the simulated world, with the production cores.
 ///
-/// Without a `world` in the scenario, nothing is random: latency is a millisecond, and nothing is
-/// split or lost except by the steps. The simulation's checkers watch every scenario; their
-/// findings are failures like wrong expectations.
+/// Without a `world` in the scenario, nothing is random: latency is a millisecond, and only the
+/// steps split or lose anything. The simulation's checkers watch every scenario; their findings are
+/// failures like unmet expectations.
 struct ScenarioRunner {
   typealias Label = Scenario.Label
 
-  /// Virtual time that `sync` may take; reconnecting after a long absence takes up to a minute.
+  /// The limit of virtual time for `sync`; reconnecting after a long absence takes up to a minute.
   static let syncMillisecondsMax: Int64 = 600_000
 
   let simulation: Simulation
@@ -45,7 +45,7 @@ struct ScenarioRunner {
   /// The code of the latest refusal on each device.
   private var lastError: [String: String] = [:]
   /// A refusal that no expectation has mentioned yet.
-  private var unasked: [String: (position: TextPosition, error: String)] = [:]
+  private var unexpected: [String: (position: TextPosition, error: String)] = [:]
   private var violationsSeen = 0
 
   private init(_ scenario: Scenario, keepsTrace: Bool) {
@@ -60,7 +60,7 @@ struct ScenarioRunner {
   static func run(_ scenario: Scenario, keepsTrace: Bool = false) -> ScenarioReport {
     var runner = ScenarioRunner(scenario, keepsTrace: keepsTrace)
     for step in scenario.steps { runner.take(step) }
-    runner.complainOfRefusals()
+    runner.reportRefusals()
     runner.report.operations = runner.simulation.results.operationsMade
     runner.report.virtualMilliseconds = runner.simulation.clock.now
     runner.report.violations = runner.simulation.results.violations
@@ -103,7 +103,7 @@ struct ScenarioRunner {
   // MARK: - Verbs
 
   private mutating func perform(_ verb: DeviceVerb, on device: Label, _ step: Scenario.Step) {
-    complainOfRefusal(on: device.name)
+    reportRefusal(on: device.name)
     lastError[device.name] = nil
     switch simulation.apply(.perform(device: index(device), verb.action(&labels))) {
     case .done, .performed:
@@ -121,20 +121,20 @@ struct ScenarioRunner {
     _ code: String, _ message: String, _ device: Label, _ step: Scenario.Step
   ) {
     lastError[device.name] = code
-    if isStrict { unasked[device.name] = (step.position, "\(code): \(message)") }
+    if isStrict { unexpected[device.name] = (step.position, "\(code): \(message)") }
   }
 
   /// A refusal must be expected; otherwise it is a failure.
-  private mutating func complainOfRefusal(on device: String) {
-    guard let refusal = unasked.removeValue(forKey: device) else { return }
+  private mutating func reportRefusal(on device: String) {
+    guard let refusal = unexpected.removeValue(forKey: device) else { return }
     report.failures.append(
       ScenarioReport.Failure(
         position: refusal.position, what: "\(device) refused the command, which nothing expects",
         expected: nil, actual: refusal.error))
   }
 
-  private mutating func complainOfRefusals() {
-    for device in unasked.keys.sorted() { complainOfRefusal(on: device) }
+  private mutating func reportRefusals() {
+    for device in unexpected.keys.sorted() { reportRefusal(on: device) }
   }
 
   private mutating func change(_ verb: WorldVerb, _ step: Scenario.Step) {
@@ -227,7 +227,7 @@ struct ScenarioRunner {
     _ check: Expectation.Check, on device: String, _ step: Scenario.Step
   ) {
     if case .error(let code) = check {
-      unasked[device] = nil
+      unexpected[device] = nil
       let actual = lastError[device]
       if actual != code {
         fail(

@@ -17,8 +17,8 @@ enum ScenarioTranscript {
       devices: (0..<run.options.devices).map { Writer.device($0) }, steps: writer.steps)
   }
 
-  /// The run up to its first violation. Steps that made no sense at their time are omitted, such as
-  /// those of devices that were never added, because a scenario cannot express them.
+  /// The run up to its first violation. Steps that were impossible at their time are omitted, such
+  /// as those of devices that were never added, because a scenario cannot express them.
   static func withoutSkippedSteps(_ run: RecordedRun) -> RecordedRun {
     let simulation = Simulation(run.options)
     var steps: [Step] = []

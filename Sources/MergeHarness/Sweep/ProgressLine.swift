@@ -1,7 +1,7 @@
 import Foundation
 
-/// Shows the progress of a sweep on standard error: in place on a terminal, otherwise sometimes a
-/// line.
+/// Shows the progress of a sweep on standard error: in place on a terminal, otherwise a line at
+/// intervals.
 struct ProgressLine {
   /// Seconds between two lines without a terminal.
   static let lineSeconds = 10.0
@@ -33,7 +33,7 @@ struct ProgressLine {
     }
   }
 
-  /// Makes room for other lines.
+  /// Clears the line, so that other lines can be written.
   mutating func clear() {
     guard isLineOpen else { return }
     Console.overwrite("", on: .standardError)

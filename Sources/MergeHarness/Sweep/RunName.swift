@@ -10,11 +10,11 @@ struct RunName: Hashable, Sendable {
   var planted: Set<PlantedBug> = []
   /// Whether hosts run messages.
   var runsAgents = false
-  /// The number of messages that are queued for them; 0 for a mix of everything instead.
+  /// The number of messages queued for them; 0 for a mix of everything instead.
   var items = 0
   /// Whether agents ask, and users answer.
   var raisesRequests = false
-  /// Whether users who withdraw or edit a message ask if that was in time.
+  /// Whether users who withdraw or edit a message ask if they were in time.
   var asksOutcomes = false
 
   /// The command that runs it again.

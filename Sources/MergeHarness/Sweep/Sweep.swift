@@ -35,22 +35,21 @@ struct SweepResult: Sendable {
 
 /// Runs many seeds on all cores; each simulation is independent.
 struct Sweep: Sendable {
-  /// The number of failing seeds after which the sweep ends, since more would not prove more.
+  /// The number of failing seeds after which the sweep ends; more would prove nothing new.
   static let failingSeedsMax = 20
 
   var first: UInt64
-  /// Nil for as many as the time allows.
+  /// nil for as many as the time allows.
   var count: UInt64?
   var profiles: ProfileChoice
   var planted: Set<PlantedBug> = []
   /// Whether hosts run messages.
   var runsAgents = false
-  /// The number of messages that are queued in each run for them; 0 for a mix of everything
-  /// instead.
+  /// The number of messages queued for them in each run; 0 for a mix of everything instead.
   var items = 0
   /// Whether agents ask, and users answer.
   var raisesRequests = false
-  /// Whether users who withdraw or edit a message ask if that was in time.
+  /// Whether users who withdraw or edit a message ask if they were in time.
   var asksOutcomes = false
   var jobs: Int
   var secondsMax: Double?

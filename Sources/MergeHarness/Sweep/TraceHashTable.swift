@@ -1,9 +1,9 @@
 import Foundation
 import SyncSimulation
 
-/// Runs with the hashes of their traces, as in a file: lines of profile, seed and hash.
+/// Runs and the hashes of their traces, as in a file: lines of profile, seed and hash.
 ///
-/// The hash covers every frame and every step. If the numbers are the same in debug, in release and
+/// The hash covers every frame and every step. If the hashes are the same in debug, in release and
 /// on every machine, nothing in a run depends on memory addresses, hashing or the time of day.
 struct TraceHashTable: Hashable, Sendable {
   struct Entry: Hashable, Sendable {
@@ -48,7 +48,7 @@ struct TraceHashTable: Hashable, Sendable {
 
   var text: String { entries.map { $0.line + "\n" }.joined() }
 
-  /// The entries that differ when they are run now, in words.
+  /// The entries whose hashes differ now, as text.
   func differences() -> [String] {
     let now = TraceHashTable(running: entries.map { ($0.profile, $0.seed) })
     return zip(entries, now.entries).filter { $0 != $1 }.map { before, after in

@@ -1,10 +1,10 @@
 package import SequenceCRDT
 
-/// What decides whether a message goes to an agent.
+/// The state that decides whether a message goes to an agent.
 package struct DispatchState: Hashable, Sendable {
   /// The session whose queue holds it.
   package var session: SessionID
-  /// Whether it is in the queue of a session that exists.
+  /// Whether it is in the queue of an existing session.
   package var stands: Bool
   package var runState: RunState
   /// Its `live` tags, by id.
@@ -15,7 +15,7 @@ package struct DispatchState: Hashable, Sendable {
   package var earliest: Int64?
   /// The time before which it is not in line, in milliseconds since 1970; nil if it always is.
   package var later: Int64?
-  /// The messages that it waits for: it is not in line before they have succeeded.
+  /// The messages that it waits for: until they have succeeded, it is not in line.
   package var unmetNeeds: [UnmetNeed]
   /// Whether its queue is blocked: it is paused, has another message in flight, or waits for a
   /// decision, for the rest of a change to this message or for a check of its merged text.
@@ -52,14 +52,14 @@ extension DispatchState {
   }
 }
 
-/// The message of a queue that is the first in line at a time. One that a user wants later is
-/// skipped until then, one that waits for other messages until these have succeeded; both keep their
-/// places. One that is in flight or waits for a decision is never skipped.
+/// The message of a queue that is the first in line at a time. A postponed message is skipped until
+/// its time, and one that waits for others until these have succeeded; both keep their places. A
+/// message that is in flight or waits for a decision is never skipped.
 package struct QueueLine: Hashable, Sendable {
   /// The first in line; nil if there is none.
   package private(set) var first: MessageID?
-  /// When the next of the skipped messages comes into line, in milliseconds since 1970; nil if none
-  /// is skipped.
+  /// When the first of the skipped messages comes into line, in milliseconds since 1970; nil if
+  /// none is skipped.
   package private(set) var next: Int64?
   /// That message; the first one if there are several.
   package private(set) var nextMessage: MessageID?
@@ -92,7 +92,7 @@ package struct QueueLine: Hashable, Sendable {
     }
   }
 
-  /// Whether a message is not in line; notes what it waits for.
+  /// Whether a message is not in line; records its reason to wait.
   private mutating func skips(
     _ id: MessageID, in workspace: Workspace, by time: Int64, _ circles: inout NeedCircles
   ) -> Bool {
@@ -108,10 +108,10 @@ package struct QueueLine: Hashable, Sendable {
     return true
   }
 
-  /// Whether a message that is skipped may come into line.
+  /// Whether a skipped message may still come into line.
   package var isAwaited: Bool { next != nil || needy != nil }
 
-  /// The first in line, if its queue may continue.
+  /// The first message in line, if its queue may continue.
   package func startable(in workspace: Workspace) -> (message: MessageID, state: DispatchState)? {
     guard let first, let state = workspace.dispatchState(of: first), !state.queueStands,
       !state.runState.isInFlight
@@ -119,8 +119,8 @@ package struct QueueLine: Hashable, Sendable {
     return (first, state)
   }
 
-  /// Whether any message of a session may start: now, when its time comes, or when the messages that
-  /// it waits for have succeeded.
+  /// Whether any message of a session may start: now, when its time comes, or when the messages
+  /// that it waits for have succeeded.
   ///
   /// - Complexity: as for a line.
   package static func comes(to session: SessionID, in workspace: Workspace) -> Bool {
@@ -141,13 +141,13 @@ extension Workspace {
 
   /// The messages that a message waits for, if it waits in line; empty if it is unknown.
   ///
-  /// - Complexity: O(messages that lead to each other by their needs); also O(messages of each packed
-  ///   session that holds one).
+  /// - Complexity: O(messages that lead to each other by their needs); also O(messages of each
+  ///   packed session that holds one).
   public func unmetNeeds(of id: MessageID) -> [UnmetNeed] {
     shownMessage(id).map { UnmetNeed.all(of: $0, in: self) } ?? []
   }
 
-  /// The message at the head of a queue, whether or not it may start.
+  /// The message at the front of a queue, whether or not it may start.
   ///
   /// - Complexity: O(log slots); O(messages of the session) if it is packed.
   package func firstMessage(of session: SessionID) -> MessageID? {
@@ -167,7 +167,7 @@ extension Workspace {
     QueueLine(of: session, in: self, by: time).startable(in: self)
   }
 
-  /// The sessions that exist and that a device is the host of, by id. O(sessions).
+  /// The existing sessions whose host is this device, by id. O(sessions).
   package func sessions(hostedBy device: DeviceID) -> [SessionID] {
     heads.filter { $0.exists && $0.host == device }.map(\.key).sorted()
   }

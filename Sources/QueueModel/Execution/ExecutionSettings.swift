@@ -1,5 +1,5 @@
-/// How a device runs messages. The store keeps the settings of one session separately: a user's
-/// consent and an agent of its own.
+/// How a device runs messages. The store keeps the settings of one session separately: its user's
+/// consent and its own agent.
 ///
 /// ```swift
 /// let settings = ExecutionSettings(isEnabled: true, onUnknown: .retry)
@@ -13,14 +13,14 @@ public struct ExecutionSettings: Hashable, Sendable {
   public var skipsFailed: Bool
   /// Whether sessions without an agent of their own are `gated`.
   public var isGated: Bool
-  /// Whether a session starts only if a user at this device allows it. Otherwise all sessions start
-  /// whose host this device is, even if another device chose it.
+  /// Whether a session starts only if a user at this device allows it. Otherwise all sessions with
+  /// this host start, even if another device chose the host.
   public var needsConsent: Bool
   /// Whether a session without consent asks for it, on all devices, when one of its messages would
   /// start.
   public var asksForConsent: Bool
 
-  /// Puts the settings together.
+  /// Creates settings.
   public init(
     isEnabled: Bool = true, onUnknown: UnknownPolicy = .ask, skipsFailed: Bool = false,
     isGated: Bool = false, needsConsent: Bool = false, asksForConsent: Bool = false
@@ -41,9 +41,9 @@ public struct ExecutionSettings: Hashable, Sendable {
 public enum StartMode: Hashable, Sendable {
   /// Never here.
   case off
-  /// When their turn comes.
+  /// When it is their turn.
   case free
-  /// In their turn, while the agent, which a user works with, waits for them.
+  /// When it is their turn and the agent, which a user works with, waits for them.
   case gated
 }
 
@@ -53,15 +53,15 @@ public enum StartMode: Hashable, Sendable {
 public enum UnknownPolicy: String, Hashable, Sendable, CaseIterable {
   /// A user decides.
   case ask
-  /// Go on without it.
+  /// The queue continues without it.
   case skip
-  /// Try it again, up to three times in a row, at the risk that the agent did it already.
+  /// The device tries again, up to three times in a row; the agent may have finished before.
   case retry
 }
 
-/// Counts of what a device ran since the program began.
+/// Counts of a device's work since the program began.
 public struct ExecutionCounts: Hashable, Sendable {
-  /// Leases asked for.
+  /// Leases requested.
   public var claims = 0
   /// Agents started.
   public var starts = 0

@@ -1,4 +1,4 @@
-/// The times of a lease. They depend on each other: a device that may have lost its lease begins
+/// The times of a lease. They depend on each other: a device that may have lost its lease starts
 /// nothing before another device can get it.
 ///
 /// ```text
@@ -9,21 +9,21 @@
 ///                           is told to stop ───▶
 /// ```
 public enum LeaseTimes {
-  /// How long a lease lasts from when the authority granted or confirmed it.
+  /// How long a lease lasts after the authority granted or confirmed it.
   public static let leaseMilliseconds: Int64 = 30_000
-  /// A holder renews a lease that was not confirmed for this time.
+  /// A holder renews a lease that has not been confirmed for this time.
   public static let renewalMilliseconds: Int64 = 10_000
   /// As `renewal`, while an agent works under the lease.
   public static let workingRenewalMilliseconds: Int64 = 5_000
-  /// A holder begins nothing under a lease that was not confirmed for this time; if its session
-  /// requires it, the holder stops what runs.
+  /// A holder starts nothing under a lease that has not been confirmed for this time. If its
+  /// session requires it, the holder also stops what runs.
   public static let selfStopMilliseconds: Int64 = 20_000
-  /// The time between an agent's signal to stop and its end by force.
+  /// The time between an agent's signal to stop and its forced end.
   public static let stopGraceMilliseconds: Int64 = 8_000
-  /// The same time for the processes that a stopped agent left.
+  /// The same time for the processes that a stopped agent left behind.
   public static let leftGraceMilliseconds: Int64 = 1_000
   /// A message is granted without a request only within this time after a grant or renewal. A
-  /// holder that is silent for longer may be gone, and the withdrawal of a message that was granted
-  /// to it would be uncertain.
+  /// holder that is silent for longer may be gone, and it would be uncertain whether a message
+  /// granted to it can be withdrawn.
   public static let nextMilliseconds: Int64 = 15_000
 }

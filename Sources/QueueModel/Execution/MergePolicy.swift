@@ -1,5 +1,5 @@
 /// Whether a message starts if its text was merged from several that were saved independently. The
-/// raw value is the register's. Host and authority use the same rule.
+/// raw value is the register's. Host and authority apply the same rule.
 public enum MergePolicy: String, Hashable, Sendable, CaseIterable {
   /// It waits until a user has checked it.
   case wait

@@ -1,21 +1,21 @@
-/// The limits of what devices read of each other's output; SPECIFICATION.md, section "Output".
+/// The limits for reading other devices' output; SPECIFICATION.md, section "Output".
 package enum OutputLimits {
-  /// Bytes of one piece that a reader may want; a scalar fits each.
+  /// Bytes of one piece that a reader may request; a scalar fits in each.
   package static let pieceBytes = 4...(64 << 10)
-  /// How long a device waits for something new before it answers that there is nothing.
+  /// How long a device waits for new output before it answers that there is none.
   package static let waitMillisecondsMax = 20_000
 }
 
-/// The part of an attempt's output that a reader wants.
+/// The part of an attempt's output that a reader requests.
 package struct OutputPart: Hashable, Sendable {
   package var message: MessageID
-  /// From 1; nil: the latest one of which the device keeps output.
+  /// From 1; nil for the latest one of which the device keeps output.
   package var attempt: UInt16?
-  /// The first byte, counted from the beginning of the output; nil: the last `bytesMax` bytes.
+  /// The first byte, counted from the beginning of the output; nil for the last `bytesMax` bytes.
   package var start: UInt64?
   /// Within `OutputLimits.pieceBytes`.
   package var bytesMax: Int
-  /// How long to wait for the agent if there is nothing yet; at most
+  /// How long to wait for the agent if there is no output yet; at most
   /// `OutputLimits.waitMillisecondsMax`.
   package var waitMilliseconds: Int
 
@@ -33,7 +33,7 @@ package struct OutputPart: Hashable, Sendable {
 
 /// A piece of the output that a device keeps.
 package struct OutputPiece: Hashable, Sendable {
-  /// nil: the device keeps none, and the piece is empty.
+  /// nil if the device keeps no output, so that the piece is empty.
   package var attempt: UInt16?
   /// Whether its agent may still write.
   package var runs: Bool
@@ -41,7 +41,7 @@ package struct OutputPiece: Hashable, Sendable {
   package var start: UInt64
   package var bytes: [UInt8]
 
-  /// The place behind the last byte.
+  /// The place after the last byte.
   package var end: UInt64 { start + UInt64(bytes.count) }
 
   package init(attempt: UInt16?, runs: Bool, start: UInt64, bytes: [UInt8]) {
@@ -51,8 +51,8 @@ package struct OutputPiece: Hashable, Sendable {
     self.bytes = bytes
   }
 
-  /// The same without the rest of a scalar at its beginning, and without a scalar at its end of
-  /// which the rest follows. Bytes that are not UTF-8 stay.
+  /// Removes the rest of a scalar at its beginning, and a scalar at its end that is not complete
+  /// yet. Bytes that are not UTF-8 stay.
   package mutating func cutToScalars(followed: Bool) {
     if start > 0 {
       let rest = bytes.prefix { $0 & 0xC0 == 0x80 }.count

@@ -1,12 +1,12 @@
 import SequenceCRDT
 
-/// How far an attempt to run a message has come; the raw value is the wire's, later ones win.
+/// The progress of an attempt to run a message. The raw value is the wire's; later ones win.
 public enum RunPhase: UInt8, Hashable, Sendable, CaseIterable {
   /// The authority granted the start; the agent may have got the prompt.
   case dispatched = 2
-  /// The agent has it.
+  /// The agent has the prompt.
   case running = 3
-  /// The host's daemon died after the dispatch: the agent's work is unknown.
+  /// The host's daemon died after the dispatch, so the agent's work is unknown.
   case unknown = 4
   /// The agent is known to have died before it was done.
   case interrupted = 5
@@ -14,12 +14,12 @@ public enum RunPhase: UInt8, Hashable, Sendable, CaseIterable {
   case failed = 6
   /// A user stopped it; the message is cancelled with it, and may be restored.
   case cancelled = 7
-  /// Done.
+  /// The agent is done.
   case succeeded = 8
 
-  /// The agent may be at work on it.
+  /// Whether the agent may be at work on it.
   public var isInFlight: Bool { self == .dispatched || self == .running }
-  /// It ended and waits for a user: retry, skip, edit or cancel (S0-66).
+  /// Whether it ended and waits for a user: retry, skip, edit or cancel (S0-66).
   public var needsDecision: Bool {
     self == .unknown || self == .interrupted || self == .failed
   }
@@ -29,16 +29,16 @@ public enum RunPhase: UInt8, Hashable, Sendable, CaseIterable {
 public struct Run: Hashable, Sendable {
   /// The token of the lease it runs under.
   public var token: UInt64
-  /// Which attempt it is, from 1.
+  /// The number of the attempt, from 1.
   public var attempt: UInt16
-  /// How far it has come.
+  /// Its phase.
   public var phase: RunPhase
   /// When it reached this phase, in milliseconds since 1970 on the host's clock.
   public var milliseconds: Int64
   /// The error of a failed attempt, or the summary of a successful one.
   public var note: String
 
-  /// Puts the parts together.
+  /// Creates a value from its parts.
   public init(
     token: UInt64, attempt: UInt16, phase: RunPhase, milliseconds: Int64, note: String = ""
   ) {
@@ -49,13 +49,13 @@ public struct Run: Hashable, Sendable {
     self.note = note
   }
 
-  /// Bytes of a note that are kept; longer ones are cut between characters.
+  /// The maximum bytes of a note; longer ones are cut between characters.
   public static let noteBytesMax = 1_000
 
   /// Its place in the order of writes.
   package var fence: Fence { Fence(token: token, attempt: attempt, phase: phase.rawValue) }
 
-  /// The register's value: the time, and the note behind a space.
+  /// The register's value: the time, a space and the note.
   package var value: RegisterValue {
     let note = self.note.cut(toUTF8Bytes: Run.noteBytesMax)
     return .text(note.isEmpty ? "\(milliseconds)" : "\(milliseconds) \(note)")
@@ -90,7 +90,7 @@ extension RunPhase {
   /// A stable name for scripts.
   public var name: String { "\(self)" }
 
-  /// The reason of a failed attempt if no other was reported.
+  /// The reason of a failed attempt if the agent gave none.
   var defaultNote: String {
     switch self {
     case .unknown: "The host stopped while the agent worked; it may have done it or not."
@@ -101,18 +101,18 @@ extension RunPhase {
 }
 
 extension StringProtocol {
-  /// The text, or its beginning and the length of the rest, in at most so many bytes of UTF-8: the
-  /// user who approves it must see that there is more.
+  /// The text if it fits in this many bytes of UTF-8, or its beginning and the length of the rest.
+  /// The user who approves it must see that there is more.
   package func cutWithMark(toUTF8Bytes limit: Int) -> String {
     let count = utf8.count
     guard count > limit else { return String(self) }
-    // The number left out has no more digits than the whole.
+    // The number of omitted bytes has no more digits than the whole.
     let room = Swift.max(limit - "… [cut:  bytes more]".utf8.count - "\(count)".utf8.count, 0)
     let kept = cut(toUTF8Bytes: room)
     return kept + "… [cut: \(count - kept.utf8.count) bytes more]"
   }
 
-  /// The longest beginning of whole characters with at most so many bytes of UTF-8.
+  /// The longest beginning of whole characters that fits in this many bytes of UTF-8.
   package func cut(toUTF8Bytes limit: Int) -> String {
     guard utf8.count > limit else { return String(self) }
     var bytes = 0
@@ -129,19 +129,19 @@ extension StringProtocol {
 
 /// A user's decision about an attempt that ended without success.
 public struct Resolution: Hashable, Sendable {
-  /// The attempt it is about; a decision about another one has no effect.
+  /// The attempt that it concerns; a decision about another one has no effect.
   public var attempt: UInt16
-  /// Whether the message leaves the queue; else it is tried again.
+  /// Whether the message leaves the queue; if not, it is tried again.
   public var skips: Bool
 
-  /// Puts the parts together.
+  /// Creates a value from its parts.
   public init(attempt: UInt16, skips: Bool) {
     self.attempt = attempt
     self.skips = skips
   }
 
   /// The order of decisions: by attempt, then by time, and always after the decision that it
-  /// replaces. So a decision about an earlier attempt never wins, no matter how late it was made.
+  /// replaces. So a decision about an earlier attempt never wins, however late it was made.
   ///
   /// - Parameter seen: the fence of the decision that its author saw.
   static func fence(
@@ -165,7 +165,7 @@ public struct Resolution: Hashable, Sendable {
   /// The register's value.
   package var value: RegisterValue { .number(UInt64(attempt) << 1 | (skips ? 1 : 0)) }
 
-  /// The decision about an attempt; of the two registers that may hold it, *decision* counts first.
+  /// The decision about an attempt; of the two registers that may hold it, *decision* comes first.
   static func about(
     _ attempt: UInt16, decision: RegisterValue?, resolution: RegisterValue?
   ) -> Resolution? {
@@ -187,7 +187,7 @@ public struct Resolution: Hashable, Sendable {
 /// The execution state of a message: the run and the decision about it.
 package struct RunState: Hashable, Sendable {
   package var run: Run?
-  /// The decision about its attempt, whether or not that waits for it.
+  /// The decision about its attempt, whether or not the attempt waits for one.
   package var resolution: Resolution?
 
   package init(run: Run? = nil, resolution: Resolution? = nil) {
@@ -210,11 +210,11 @@ package struct RunState: Hashable, Sendable {
     run?.phase.needsDecision == true ? resolution : nil
   }
 
-  /// The agent may be at work on it.
+  /// Whether the agent may be at work on it.
   package var isInFlight: Bool { run?.phase.isInFlight ?? false }
-  /// It waits for a user's decision, and the queue with it (S0-66).
+  /// Whether it waits for a user's decision, and blocks its queue (S0-66).
   package var isHalted: Bool { (run?.phase.needsDecision ?? false) && decision == nil }
-  /// It never runs again, even if it is restored.
+  /// Whether it never runs again, even if it is restored.
   package var isFinal: Bool {
     run?.phase == .succeeded || decision?.skips == true
   }
@@ -222,7 +222,7 @@ package struct RunState: Hashable, Sendable {
   /// Whether the message is in its queue.
   ///
   /// - Parameter isLive: whether it has a `live` tag. A message that an agent may be at work on
-  ///   stays in its queue even if it was cancelled too late.
+  ///   stays in its queue, even if it was cancelled too late.
   package func stands(isLive: Bool) -> Bool { isInFlight || (isLive && !isFinal) }
 
   /// The message's status.

@@ -1,4 +1,4 @@
-/// Why no message of a session starts on the device that is its host, though messages wait in its
+/// Why no message of a session starts on the device that is its host, although messages wait in its
 /// queue.
 public enum StartObstacle: Hashable, Sendable {
   /// The device has no agent for the session.
@@ -7,15 +7,15 @@ public enum StartObstacle: Hashable, Sendable {
   case consentMissing
   /// The agent works for a user at its own prompt.
   case agentBusy
-  /// A user works with the agent, and it asks for no prompt now.
+  /// A user works with the agent, which does not ask for a prompt now.
   case agentNotAsking
   /// The program is about to end.
   case draining
-  /// A part of a change to the first message has not arrived: the device that made it sends the
-  /// rest, or a user cancels the message.
+  /// A part of a change to the first message has not arrived. The device that made the change sends
+  /// the rest, or a user cancels the message.
   case changeIncomplete
-  /// The text of the first message was merged from several that were saved independently: a user
-  /// chooses one.
+  /// The text of the first message was merged from several that were saved independently. A user
+  /// must choose one.
   case merged
   /// The agent of this other session still has the first message, which was moved here meanwhile.
   case movedWhileRunning(SessionID)

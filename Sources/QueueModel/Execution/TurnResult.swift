@@ -10,6 +10,6 @@ public enum TurnResult: Hashable, Sendable {
   case tryLater(Int64, reason: String)
   /// The agent cannot work for this duration, in milliseconds, whatever the clock shows.
   case tryAfter(Int64, reason: String)
-  /// There was no agent that could get the prompt.
+  /// No agent was available that could get the prompt.
   case notStarted(String)
 }

@@ -2,7 +2,7 @@ import SequenceCRDT
 
 /// A message that another one waits for, and that has not succeeded.
 public struct UnmetNeed: Hashable, Sendable {
-  /// The message that is waited for.
+  /// The message that the other one waits for.
   public var message: MessageID
   /// The session of that message; nil if this device does not know the message.
   public var session: SessionID?
@@ -15,17 +15,17 @@ public struct UnmetNeed: Hashable, Sendable {
     self.status = status
   }
 
-  /// Whether that message may still succeed without a decision of a user. If not, a user decides
-  /// about it, or starts the waiting message.
+  /// Whether that message may still succeed without a user's decision. If not, a user decides about
+  /// it, or starts the waiting message.
   public var isPending: Bool { status == .queued || status == .running }
 }
 
 extension UnmetNeed {
-  /// What a message waits for, in the order in which its user named it.
+  /// The messages that a message waits for, in the order in which its user named them.
   ///
   /// - Parameter circles: those of the same workspace, for several messages.
-  /// - Complexity: O(messages that lead to each other by their needs), for all messages with the same
-  ///   `circles` together; also O(messages of each packed session that holds one).
+  /// - Complexity: O(messages that lead to each other by their needs), for all messages with the
+  ///   same `circles` together; also O(messages of each packed session that holds one).
   static func all(
     of message: ShownMessage, in workspace: Workspace, _ circles: inout NeedCircles
   ) -> [UnmetNeed] {
@@ -45,9 +45,9 @@ extension UnmetNeed {
     return all(of: message, in: workspace, &circles)
   }
 
-  /// Whether a need does not count because it is part of a circle: a message does not wait for one that
-  /// was queued after it and that waits, directly or through others, for the message itself. So every
-  /// circle is cut, at the same places on every device.
+  /// Whether a need does not count because it is part of a circle: a message does not wait for one
+  /// that was queued after it and that waits, directly or through others, for the message itself.
+  /// So every circle is cut, at the same places on every device.
   private static func isCut(
     from message: ShownMessage, to need: ShownMessage, in workspace: Workspace,
     _ circles: inout NeedCircles
@@ -73,15 +73,15 @@ extension UnmetNeed {
     return found
   }
 
-  /// The sessions of a message and of all that it waits for: if a change of its needs closes a circle, one
-  /// of these may come into line.
+  /// The sessions of a message and of all that it waits for: if a change of its needs closes a
+  /// circle, one of these messages may come into line.
   static func sessions(around id: MessageID, in workspace: Workspace) -> Set<SessionID> {
     Set(around(id, in: workspace).compactMap { workspace.shownMessage($0)?.session })
   }
 }
 
-/// The circles of needs in one state of a workspace: messages are in the same circle if each leads to
-/// the other. A message that is in none is a circle of its own.
+/// The circles of needs in one state of a workspace: messages are in the same circle if each leads
+/// to the other. A message that is in none is a circle of its own.
 struct NeedCircles {
   private var circles: [MessageID: Int] = [:]
   private var places: [MessageID: Int] = [:]
@@ -90,7 +90,7 @@ struct NeedCircles {
   private struct Step {
     var message: MessageID
     var needs: [MessageID]
-    /// The first place that it leads to, of those whose circle is not complete.
+    /// The first place that it leads to, among those whose circle is not complete.
     var first: Int
   }
 
@@ -135,17 +135,17 @@ struct NeedCircles {
 }
 
 extension [UnmetNeed] {
-  /// The one to tell a user of: the first that needs a decision, else the first.
+  /// The need to report to a user: the first that needs a decision, else the first.
   package var mostPressing: UnmetNeed? { first { !$0.isPending } ?? first }
 }
 
-/// The needs of a message as its register holds them.
+/// The needs of a message, in the form of its register.
 enum MessageNeeds {
   static func value(_ ids: [MessageID]) -> RegisterValue {
     .text(ids.map(\.description).joined(separator: " "))
   }
 
-  /// Reads a register; words that are no ids are skipped.
+  /// Reads a register; words that are not ids are skipped.
   static func ids(_ value: RegisterValue?) -> [MessageID] {
     guard case .text(let text)? = value, !text.isEmpty else { return [] }
     return Array(text.split(separator: " ").compactMap { MessageID($0) }.prefix(Limits.needsMax))
@@ -154,7 +154,7 @@ enum MessageNeeds {
   /// The bytes of needs in a register.
   static func bytes(_ ids: [MessageID]) -> Int { ids.isEmpty ? 0 : ids.count * 37 - 1 }
 
-  /// The needs that a command may give a message: known ones, each once.
+  /// The needs that a command may give a message: known messages, without repetitions.
   ///
   /// - Throws: `QueueError.limitReached`, `.messageNotFound` or `.needsEachOther`.
   static func checked(
@@ -176,7 +176,7 @@ enum MessageNeeds {
     return needs
   }
 
-  /// Writes what a message waits for.
+  /// Writes the messages that a message waits for.
   static func set(
     _ ids: [MessageID], of id: MessageID, by author: inout CommandAuthor
   ) throws(QueueError) -> CommandOutcome.Notice {
@@ -189,7 +189,7 @@ enum MessageNeeds {
     return .done
   }
 
-  /// Lets a message wait for none; met needs stay, which hold nothing back.
+  /// Makes a message wait for none; met needs stay, because they block nothing.
   static func release(
     _ id: MessageID, by author: inout CommandAuthor
   ) throws(QueueError) -> CommandOutcome.Notice {

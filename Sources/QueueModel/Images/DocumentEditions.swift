@@ -1,5 +1,5 @@
-/// The editions of a merged message in a document: a message that is merged at export is merged
-/// after import.
+/// The editions of a merged message in a document: a message that is merged at export is also
+/// merged after import.
 extension WorkspaceDocument.Edition {
   package init(_ version: MessageVersion) {
     self.init(savedAt: DocumentTime(version.savedAt))
@@ -38,7 +38,7 @@ extension WorkspaceDocument.Edition {
 }
 
 extension WorkspaceDocument.Message {
-  /// The maximum number of versions of one message; users never save more versions apart.
+  /// The maximum number of versions of one message; users never save more versions independently.
   private static let editionsMax = 100
 
   var editionsFault: String? {
@@ -52,8 +52,8 @@ extension WorkspaceDocument.Message {
     return nil
   }
 
-  /// The notes of its editions. A blank text is omitted, since no user could choose it. If only one
-  /// is left, the merged text is added.
+  /// The notes of its editions. A blank text is omitted, because no user could choose it. If only
+  /// one is left, the merged text is added.
   var editionNotes: [String] {
     let notes = (editions ?? [])
       .filter { $0.content.map { !$0.trimmedOfWhitespace().isEmpty } ?? true }.map(\.note)

@@ -1,15 +1,15 @@
 import Basics
 
-/// A time in a document: written as ISO 8601 in UTC with milliseconds, and read as that or as the
-/// milliseconds since 1970 of version 1.
+/// A time in a document, written as ISO 8601 in UTC with milliseconds. It is read in that form, or
+/// as milliseconds since 1970, the form of version 1.
 public struct DocumentTime: Hashable, Sendable {
   /// Since 1970.
   public var milliseconds: Int64
 
-  /// Makes a time of milliseconds since 1970.
+  /// Creates a time from milliseconds since 1970.
   public init(_ milliseconds: Int64) { self.milliseconds = milliseconds }
 
-  /// In the `userInfo` of an encoder: writes the milliseconds, as in files of queues.
+  /// In the `userInfo` of an encoder: writes milliseconds, as in files of queues.
   package static let asNumbers = CodingUserInfoKey(rawValue: "cospool.timesAsNumbers")
 }
 

@@ -1,6 +1,6 @@
 import SequenceCRDT
 
-/// Sessions and messages of two states as one: tags, registers, positions, texts.
+/// Joins sessions and messages of two states: tags, registers, positions, texts.
 extension KnownStates {
   /// A session that both states have, without its messages.
   func joined(
@@ -42,13 +42,13 @@ extension KnownStates {
     }
   }
 
-  /// Checks that an element that only one state has is unknown to the other.
+  /// Checks that an element in only one state is unknown to the other.
   private func check(_ mine: OperationID?, _ theirs: OperationID?) throws(MergeError) {
     if let mine { try check(mine, isUnknownTo: there) }
     if let theirs { try check(theirs, isUnknownTo: here) }
   }
 
-  /// A tag that only one state shows was cleared in the other, if the other knows it.
+  /// A tag that is in only one state was cleared in the other, if the other knows it.
   private func joined(
     _ one: [WorkspaceImage.Tags], _ other: [WorkspaceImage.Tags]
   ) throws(MergeError) -> [WorkspaceImage.Tags] {
@@ -122,7 +122,7 @@ extension RegisterValue {
 // MARK: Names
 
 extension WorkspaceImage {
-  /// The vector, of replicas that ascend.
+  /// The vector, of replicas in ascending order.
   func checkedVector() throws(MergeError) -> VersionVector {
     let isInOrder = zip(replicas, replicas.dropFirst()).allSatisfy { $0.id < $1.id }
     guard isInOrder, replicas.allSatisfy(\.isInRange) else {
@@ -152,7 +152,7 @@ extension WorkspaceImage {
 }
 
 extension WorkspaceImage.Session {
-  /// Visits the ids of everything but the messages, as stretches.
+  /// Visits the ids of everything except the messages, as stretches.
   func forEachHeadName(
     _ body: (OperationID, OperationID) throws(MergeError) -> Void
   ) throws(MergeError) {

@@ -1,7 +1,7 @@
 import SequenceCRDT
 
-/// Lists of slots and texts of two states as one. Units are what both have together; their order is
-/// that of the tree, which depends only on the units.
+/// Joins lists of slots and texts of two states. The units are those of both; their order is that
+/// of the tree, which depends only on the units.
 extension KnownStates {
   func joined(
     _ one: [WorkspaceImage.SlotRun], _ other: [WorkspaceImage.SlotRun]
@@ -57,7 +57,7 @@ private struct ListDifference {
   struct Part {
     /// Units in a causal order, numbered as in the list that has them.
     var units: [RunSequence.Run] = []
-    /// Units of both lists that are hidden here and visible there.
+    /// Units of both lists that are hidden in this list and visible in the other.
     var hidden: [RunSequence.Run] = []
 
     var isNothing: Bool { units.isEmpty && hidden.isEmpty }
@@ -66,10 +66,10 @@ private struct ListDifference {
 
   var here = Part()
   var there = Part()
-  /// The numbers of units that both show.
+  /// The numbers of units that are visible in both.
   var shown: [(here: Range<Int>, there: Range<Int>)] = []
 
-  /// Compares two lists, each by id.
+  /// Compares two lists, whose runs are sorted by id.
   ///
   /// - Throws: `MergeError.invalidImage` if they contradict each other: an origin differs, a list
   ///   lacks a unit that its state knows, or units wait for each other.
@@ -96,7 +96,7 @@ private struct ListDifference {
     there.units = try there.units.inCausalOrder()
   }
 
-  /// Compares the units from one id on that both lists have.
+  /// Compares the units that both lists have, from one id on.
   private mutating func compare(
     _ mine: inout ArraySlice<RunSequence.Run>, _ theirs: inout ArraySlice<RunSequence.Run>
   ) throws(MergeError) {
@@ -141,7 +141,7 @@ extension RunSequence.Run {
 }
 
 extension [RunSequence.Run] {
-  /// The one that holds a unit, of runs by id.
+  /// The run that holds a unit, among runs by id.
   fileprivate func runIndex(of id: OperationID) -> Int? {
     let index = indices.partitioningIndex { self[$0].id > id } - 1
     guard index >= 0, self[index].id.replica == id.replica,
@@ -176,7 +176,7 @@ extension ArraySlice<RunSequence.Run> {
 
   /// Removes the units of the first run that are before an id.
   ///
-  /// - Precondition: the first unit is.
+  /// - Precondition: the first unit is before it.
   fileprivate mutating func takeFirst(before id: OperationID?) -> RunSequence.Run {
     let run = self[startIndex]
     guard let id, id.replica == run.id.replica else { return takeFirst(run.length) }
@@ -185,7 +185,7 @@ extension ArraySlice<RunSequence.Run> {
 }
 
 extension [RunSequence.Run] {
-  /// Runs by id, each after those that hold its origins and after the earlier ones of its replica.
+  /// Sorts runs by id, each after those with its origins and after earlier ones of its replica.
   ///
   /// - Throws: `MergeError.invalidImage` if they wait for each other.
   /// - Complexity: O(runs · log runs).
@@ -225,9 +225,9 @@ extension [RunSequence.Run] {
 
 // MARK: Adding
 
-/// A list that takes in the units of another one.
+/// A list to which the units of another one are added.
 private protocol UnitList {
-  /// Puts units at the places of their origins, visible or hidden.
+  /// Inserts units at the places of their origins, visible or hidden.
   mutating func insert(_ run: RunSequence.Run) throws(SequenceFault)
   mutating func hide(_ run: RunSequence.Run) throws(SequenceFault)
 }

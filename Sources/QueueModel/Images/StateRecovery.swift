@@ -2,8 +2,8 @@ import SequenceCRDT
 
 /// If a memory was copied, and a server restored between the writes of the copies under the same
 /// ids, two states contradict each other, and no state has the operations of both. The visible
-/// content of one of them is then added to the other one by new operations. SPECIFICATION.md,
-/// section "Copies of a memory".
+/// content of one of them is then added to the other by new operations. SPECIFICATION.md, section
+/// "Copies of a memory".
 package struct StateRecovery {
   /// The state that is kept.
   let here: Workspace
@@ -14,7 +14,7 @@ package struct StateRecovery {
     (self.here, self.other) = (here, other)
   }
 
-  /// Commands after which this state lacks nothing that the other state shows.
+  /// Commands that add to this state everything that only the other state shows.
   ///
   /// A text that is partly missing here is added as a message of its own. Its id is derived from
   /// the message's id and the text, so that several devices that add the same text make one
@@ -72,7 +72,7 @@ package struct StateRecovery {
       }
   }
 
-  /// Whether everything that another state shows of an addition is here, or was deleted here.
+  /// Whether all visible parts of another state's addition are here, or were deleted here.
   private func holds(_ addition: WorkspaceImage.Addition, of message: MessageID) -> Bool {
     guard here.messageKeys[addition.id] == message else { return false }
     var rest = addition.text.unicodeScalars[...]
@@ -115,7 +115,7 @@ extension WorkspaceImage.Message {
 }
 
 extension MessageView {
-  /// Whether only its place in the queue keeps the message from starting.
+  /// Whether only its place in the queue prevents the message from starting.
   fileprivate var startsByItself: Bool {
     status == .queued && run == nil && notBefore == nil && heldUntil == nil && later == nil
       && needs.isEmpty
@@ -138,8 +138,8 @@ extension String {
 }
 
 extension MessageID {
-  /// The id of a message that holds a text of this one. It is derived by FNV-1a of the text and a
-  /// multiplication, so that deriving twice does not lead back.
+  /// The id of a message with a text of this one. It is derived by FNV-1a of the text and a
+  /// multiplication, so that a second derivation does not give the first id again.
   fileprivate func holding(_ text: String) -> MessageID {
     var sum: UInt64 = 0xcbf2_9ce4_8422_2325
     for byte in text.utf8 { sum = (sum ^ UInt64(byte)) &* 0x100_0000_01b3 }

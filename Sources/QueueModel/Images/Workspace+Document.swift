@@ -6,7 +6,7 @@ extension Workspace {
   /// - Complexity: O(state).
   public func document() -> WorkspaceDocument { WorkspaceDocument(of: self) }
 
-  /// What an import of the document would add.
+  /// The parts of the document that an import would add.
   ///
   /// - Complexity: O(document).
   public func counts(of document: WorkspaceDocument) -> ImportCounts {

@@ -1,17 +1,17 @@
-/// The visible content of a workspace, to be written as JSON, kept, and imported elsewhere.
+/// The visible content of a workspace, to be written as JSON, stored, and imported elsewhere.
 ///
-/// It holds no operation ids and no replicas; messages are named by their ids, so importing twice
-/// adds nothing twice. Deleted sessions are left out.
+/// It contains no operation ids and no replicas. Messages are identified by their ids, so a second
+/// import adds nothing. Deleted sessions are left out.
 public struct WorkspaceDocument: Hashable, Sendable {
   /// The kind of document: always `cospool-workspace`.
   public var format: String
-  /// The version of the form: 1 has its times in milliseconds since 1970.
+  /// The version of the format. Version 1 has its times in milliseconds since 1970.
   public var version: Int
   /// By session id.
   public var sessions: [Session]
   /// The thread queue in order.
   public var threads: [Thread]
-  /// Whether it is a later part of a document that is imported in several commands; not in its JSON.
+  /// Whether it is a later part of a document imported in several commands; not in its JSON.
   var isContinuation = false
 
   private enum CodingKeys: CodingKey {
@@ -25,7 +25,7 @@ public struct WorkspaceDocument: Hashable, Sendable {
   /// The versions that are read.
   public static let versionsRead = 1...2
 
-  /// Puts a document together.
+  /// Creates a document.
   public init(sessions: [Session] = [], threads: [Thread] = []) {
     format = WorkspaceDocument.format
     version = WorkspaceDocument.version
@@ -41,7 +41,7 @@ public struct WorkspaceDocument: Hashable, Sendable {
     public var name: String?
     /// Its project path, if one was given.
     public var project: String?
-    /// The reason of each open pause; an empty one if none was given.
+    /// The reason of each open pause; empty if none was given.
     public var pauses: [String]
     /// Whether its thread is locked.
     public var locked: Bool
@@ -54,7 +54,7 @@ public struct WorkspaceDocument: Hashable, Sendable {
     /// The cancelled messages by id.
     public var cancelled: [Message]
 
-    /// Puts the parts together.
+    /// Creates a value from its parts.
     public init(
       id: SessionID, name: String?, project: String?, pauses: [String], locked: Bool,
       messages: [Message], cancelled: [Message]
@@ -94,14 +94,14 @@ public struct WorkspaceDocument: Hashable, Sendable {
     /// The time before which it is not in line; absent if it always is. An imported message waits,
     /// too.
     public var later: DocumentTime?
-    /// The messages that have to succeed before it is in line; absent if there are none. An imported
+    /// The messages that must succeed before it is in line; absent if there are none. An imported
     /// message waits for them, too.
     public var needs: [MessageID]?
     /// The texts from which `content` was merged, until a user has checked it. An imported message
     /// waits, too.
     public var editions: [Edition]?
 
-    /// Puts the parts together.
+    /// Creates a value from its parts.
     public init(
       id: MessageID, content: String, priority: String, createdAt: Int64, device: String?
     ) {
@@ -117,9 +117,9 @@ public struct WorkspaceDocument: Hashable, Sendable {
   public struct Edition: Hashable, Sendable {
     /// The text; nil if it is longer than `Limits.editionBytesMax`.
     public var content: String?
-    /// UTF-8 bytes of a text that is left out.
+    /// UTF-8 bytes of an omitted text.
     public var bytes: Int?
-    /// FNV-1a of a text that is left out, in hexadecimal.
+    /// FNV-1a of an omitted text, in hexadecimal.
     public var digest: String?
     /// When it was saved.
     public var savedAt: DocumentTime
@@ -134,14 +134,14 @@ public struct WorkspaceDocument: Hashable, Sendable {
     /// When it was queued.
     public var queuedAt: DocumentTime
 
-    /// Puts the parts together.
+    /// Creates a value from its parts.
     public init(session: SessionID, queuedAt: Int64) {
       self.session = session
       self.queuedAt = DocumentTime(queuedAt)
     }
   }
 
-  /// The reason of the pause of a session into which a message came that was started before.
+  /// The reason of the pause of a session that received a message which was started before.
   static let startedBefore = "imported messages were started before"
 
   /// The files of its messages, by hash; their bytes are not part of the document.
@@ -158,19 +158,19 @@ public struct WorkspaceDocument: Hashable, Sendable {
 
 /// The result of an import.
 public struct ImportCounts: Hashable, Sendable {
-  /// Sessions that were not there.
+  /// Sessions that did not exist.
   public var sessions = 0
-  /// Messages that were not there.
+  /// Messages that did not exist.
   public var messages = 0
   /// Messages that existed already, and did not change.
   public var known = 0
   /// Threads that were queued.
   public var threads = 0
-  /// Those of the messages that were started before the export: their sessions are paused.
+  /// Those of the messages that were started before the export; their sessions are paused.
   public var started = 0
   /// The sessions of those messages.
   public var held: Set<SessionID> = []
-  /// The names of its files that are not on the importing device: a document has no files.
+  /// The names of its files that the importing device lacks: a document contains no files.
   public var missingFiles: [String] = []
 
   /// Creates empty counts.
@@ -290,7 +290,7 @@ extension WorkspaceDocument.Message {
 
 extension WorkspaceDocument: Codable {}
 extension WorkspaceDocument.Session: Codable {
-  /// Reads a session; a setting that only a later version knows counts as absent.
+  /// Reads a session; a setting known only to a later version counts as absent.
   public init(from decoder: any Decoder) throws {
     let fields = try decoder.container(keyedBy: CodingKeys.self)
     id = try fields.decode(SessionID.self, forKey: .id)
@@ -300,7 +300,7 @@ extension WorkspaceDocument.Session: Codable {
     locked = try fields.decode(Bool.self, forKey: .locked)
     messages = try fields.decode([WorkspaceDocument.Message].self, forKey: .messages)
     cancelled = try fields.decode([WorkspaceDocument.Message].self, forKey: .cancelled)
-    // A value that only a later version knows makes them wait.
+    // A value known only to a later version makes them wait.
     onMerge = try? fields.decodeIfPresent(MergePolicy.self, forKey: .onMerge)
     onLostServer = try? fields.decodeIfPresent(LostServerPolicy.self, forKey: .onLostServer)
   }
@@ -311,6 +311,6 @@ extension WorkspaceDocument.Thread: Codable {}
 extension ImportCounts: Codable {}
 
 extension WorkspaceDocument.Message {
-  /// Whether an agent had it before the export, as far as the document says.
+  /// Whether an agent had it before the export, according to the document.
   var wasStarted: Bool { (attempts ?? 0) > 0 || lastError?.isEmpty == false }
 }

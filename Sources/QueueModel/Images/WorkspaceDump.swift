@@ -3,11 +3,11 @@ import SequenceCRDT
 /// The whole workspace for people and scripts. It is equal on two devices exactly if they know the
 /// same operations. Written with sorted keys, it is canonical JSON.
 public struct WorkspaceDump: Hashable, Sendable {
-  /// How far a replica is known, and whose it is.
+  /// How much of a replica is known, and its device.
   public struct Replica: Hashable, Sendable {
     /// The replica id, 16 hexadecimal digits.
     public var replica: String
-    /// Its last applied operation.
+    /// The sequence number of its last applied operation.
     public var seq: UInt32
     /// The device's id, nil before its announcement is known.
     public var device: DeviceID?
@@ -73,7 +73,7 @@ public struct WorkspaceDump: Hashable, Sendable {
     public var byAgent: Bool?
     /// The time before which it is not in line; absent if it always is.
     public var later: Int64?
-    /// The messages that have to succeed before it is in line; left out if there are none.
+    /// The messages that must succeed before it is in line; absent if there are none.
     public var needs: [MessageID]?
   }
 
@@ -81,7 +81,7 @@ public struct WorkspaceDump: Hashable, Sendable {
   public var replicas: [Replica]
   /// The thread queue in order.
   public var threads: [Thread]
-  /// By session id; deleted ones are left out.
+  /// By session id; without deleted ones.
   public var sessions: [Session]
 }
 

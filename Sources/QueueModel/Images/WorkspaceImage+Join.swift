@@ -1,14 +1,14 @@
 import SequenceCRDT
 
-/// Two states as one. README.md, section "Join".
+/// Joins two states. README.md, section "Join".
 extension WorkspaceImage {
   /// The state after the operations of both states.
   ///
-  /// Commutative, associative and idempotent, for states whose vectors are right: an operation id
-  /// names one operation, and inserted units are never dropped. If one vector includes the other,
-  /// that state is the result.
+  /// Commutative, associative and idempotent for states with correct vectors: an operation id names
+  /// one operation, and inserted units are never dropped. If one vector includes the other, that
+  /// state is the result.
   ///
-  /// If neither state includes the other, the states are not trusted: the result is a state that
+  /// If neither state includes the other, the states are not trusted. The result is a state that
   /// both could have grown into, or an error. `Workspace(image:)` checks the images themselves. If
   /// it accepts both, it accepts the result.
   ///
@@ -30,8 +30,8 @@ extension WorkspaceImage {
     return try StateJoin(one: self, other: other, states: states).image()
   }
 
-  /// Whether the two show that an operation which both know had different effects in them. Not all
-  /// effects of operations are still visible: see `Operation.isContradicted`.
+  /// Whether the two show that an operation known to both had different effects in them. Not all
+  /// effects of operations are still visible; see `Operation.isContradicted`.
   ///
   /// - Complexity: as `joined`, even if one of them includes the other.
   package func contradicts(_ other: WorkspaceImage) -> Bool {
@@ -46,20 +46,20 @@ extension WorkspaceImage {
   }
 }
 
-/// The operations that two states know: they distinguish content that a state has never received
+/// The operations that two states know. They distinguish content that a state has never received
 /// from content that it removed.
 struct KnownStates {
   var here: VersionVector
   var there: VersionVector
 
-  /// Checks that an operation of which only one state shows something is unknown to the other.
+  /// Checks that an operation with an effect in only one state is unknown to the other.
   func check(_ id: OperationID, isUnknownTo known: VersionVector) throws(MergeError) {
     if known.contains(id) { throw .contradiction(in: id) }
   }
 }
 
 extension MergeError {
-  /// Two states that know one operation show different effects of it.
+  /// The error that two states show different effects of one operation.
   static func contradiction(in id: OperationID) -> MergeError {
     .invalidImage(
       reason: "the states differ in operation \(id.seq) of replica \(id.replica.rawValue)")
@@ -210,8 +210,7 @@ private struct SlotPlaces {
   }
 }
 
-/// Goes through two lists in the order of a key that each has once, and collects the results of
-/// their elements.
+/// Visits two lists in the order of a unique key, and collects the results of their elements.
 ///
 /// - Throws: `MergeError.invalidImage` if a list is not in that order.
 func paired<Element, Key: Comparable>(

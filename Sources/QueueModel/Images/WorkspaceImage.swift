@@ -3,9 +3,9 @@ package import SequenceCRDT
 /// The whole replicated state as plain values in canonical order: the content of a snapshot.
 ///
 /// Workspaces that applied the same operations have equal images, whatever the order of arrival.
-/// Arrays are sorted as documented; runs are as long as they can be. Waiting operations are not
-/// part of it. Anchors are slot ids throughout, never elements. The owner of a dead slot is not
-/// kept: positions move to later stamps only, so it never becomes an element's place again.
+/// Arrays are sorted as documented; runs are as long as possible. Waiting operations are not part
+/// of it. Anchors are always slot ids, never elements. The owner of a dead slot is not kept:
+/// positions move to later stamps only, so it never becomes an element's place again.
 package struct WorkspaceImage: Hashable, Sendable {
   /// By replica id.
   package var replicas: [Replica] = []
@@ -160,7 +160,7 @@ package struct WorkspaceImage: Hashable, Sendable {
     package var stamp: Stamp
     /// The content's scalars, deleted ones too, in order.
     package var runs: [TextRun]
-    /// The text of all visible runs, one after the other.
+    /// The text of all visible runs, joined.
     package var text: String
 
     package init(id: OperationID, stamp: Stamp, runs: [TextRun], text: String) {

@@ -2,18 +2,18 @@ package import SequenceCRDT
 
 /// The order of the writes of a fenced register: the lease first, then the attempt, then the phase.
 ///
-/// Only the holder of a session's lease writes such a register, and tokens rise with every lease,
-/// so later writes of a holder that lost its lease have no effect. In the wire format a fence is in
+/// Only the holder of a session's lease writes such a register, and tokens rise with every lease.
+/// So late writes of a holder that lost its lease have no effect. In the wire format a fence takes
 /// the place of other registers' stamp; SPECIFICATION.md, section "Merging".
 public struct Fence: Hashable, Comparable, Sendable {
   /// The token of the lease under which the register was written, below 2⁴⁰.
   public var token: UInt64
-  /// The attempt it is about, from 1.
+  /// The attempt that it concerns, from 1.
   public var attempt: UInt16
-  /// How far the attempt has come; the meaning is the field's.
+  /// The progress of the attempt; the meaning is the field's.
   public var phase: UInt8
 
-  /// Puts the parts together; a token that does not fit is cut down to the greatest that does.
+  /// Creates a fence; a token that is too large becomes the greatest one.
   public init(token: UInt64, attempt: UInt16, phase: UInt8) {
     self.token = min(token, Fence.tokenMax)
     self.attempt = attempt

@@ -2,14 +2,14 @@ package import SequenceCRDT
 
 /// Comparing and renaming operations that have no place in a log yet.
 extension Operation {
-  /// Whether both are the same but for their stamps.
+  /// Whether both are the same except for their stamps.
   package func isSame(as other: Operation) -> Bool { withoutStamp == other.withoutStamp }
 
   /// The operation with no time.
   package var withoutStamp: Operation { withStamp { _ in .zero } }
 
-  /// The operation after the elements that it names got other ids; several in place of a deletion
-  /// whose scalars are no longer consecutive.
+  /// The operation after the elements that it names got other ids; several operations in place of a
+  /// deletion whose scalars are no longer consecutive.
   package func renamed(_ name: (OperationID) -> OperationID) -> [Body] {
     func renamed(_ origins: Origins) -> Origins {
       Origins(left: origins.left.map(name), right: origins.right.map(name), time: origins.time)
@@ -73,8 +73,8 @@ extension Operation.DeleteText {
 
 extension Operation {
   /// Whether a state that knows the operation's id shows that the id belongs to a different
-  /// operation. It cannot show this for every kind: of tags and registers, only the current value
-  /// is left.
+  /// operation. It cannot show this for every kind: tags and registers have only their current
+  /// values.
   package func isContradicted(by workspace: Workspace) -> Bool {
     switch body {
     case .openSession(let session, _):

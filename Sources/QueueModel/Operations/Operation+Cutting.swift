@@ -34,7 +34,7 @@ extension Operation {
     }
   }
 
-  /// The operation without its first `count` units, if those are known already.
+  /// The operation without its first `count` units, if those are already known.
   ///
   /// - Returns: nil if nothing is left, or if the operation cannot be cut.
   package func droppingFirst(_ count: Int) -> Operation? {

@@ -1,7 +1,7 @@
 package import SequenceCRDT
 
 extension Operation {
-  /// Every id the operation names, other than its own: it waits until all are known.
+  /// Every id that the operation names, except its own; it waits until all are known.
   package var dependencies: [OperationID] {
     switch body {
     case .announceDevice:
@@ -40,7 +40,7 @@ extension Operation {
 }
 
 extension Operation.Origins {
-  /// The origins that name a unit.
+  /// The ids of the origins that are units.
   package var ids: [OperationID] { [left, right].compactMap { $0 } }
 
   /// The neighbours a sequence names.

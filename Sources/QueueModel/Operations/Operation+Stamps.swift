@@ -29,8 +29,8 @@ extension Operation {
 }
 
 extension [Operation] {
-  /// The operations in their order. Stamps of later milliseconds than a limit are lowered to it,
-  /// after the other stamps of that millisecond.
+  /// The operations in their order. Stamps of milliseconds after a limit are lowered to it, and
+  /// follow the other stamps of that millisecond.
   ///
   /// The limit is never before the latest stamp so far: if the clock of the limit was set back, new
   /// writes still count as later than earlier ones.
@@ -53,8 +53,8 @@ extension [Operation] {
     return map { operation in operation.withStamp { lowered[$0] ?? $0 } }
   }
 
-  /// The operations in their order. Fences of greater tokens than one that can have been granted
-  /// are lowered to it.
+  /// The operations in their order, with the tokens of fences lowered to the greatest token that
+  /// can have been granted.
   ///
   /// - Returns: nil if none is greater.
   /// - Complexity: O(operations + tokens moved · log).

@@ -1,19 +1,19 @@
 public import SequenceCRDT
 
-/// One replicated change: its id and what it does.
+/// One replicated change: its id and its effect.
 ///
-/// An operation takes as many ids as it has units: a text insertion one a Unicode scalar, a text
-/// deletion one a deleted scalar, everything else one. `id` names the first unit. All references
-/// are to operation ids: an *element reference* names an `openSession` or `addMessage`, an *origin*
-/// names a slot or scalar (nil is the start or the end of the list), a *tag* names the operation
-/// that put it. An operation waits until every id it names is known.
+/// An operation takes as many ids as it has units. A text insertion takes one for each Unicode
+/// scalar, a text deletion one for each deleted scalar, everything else one. `id` names the first
+/// unit. All references are operation ids: an *element reference* names an `openSession` or
+/// `addMessage`, an *origin* names a slot or scalar (nil is the start or the end of the list), a
+/// *tag* names the operation that put it. An operation waits until every id that it names is known.
 public struct Operation: Hashable, Sendable {
   /// The id of the first unit.
   public var id: OperationID
-  /// What it does.
+  /// The effect.
   public var body: Body
 
-  /// Puts an operation together.
+  /// Creates an operation.
   public init(id: OperationID, body: Body) {
     self.id = id
     self.body = body
@@ -21,7 +21,7 @@ public struct Operation: Hashable, Sendable {
 
   /// The kinds of operations; the specification numbers them in this order, from 1.
   public enum Body: Hashable, Sendable {
-    /// The replica belongs to this device; the first operation of every replica.
+    /// The replica belongs to this device; this is the first operation of every replica.
     case announceDevice(device: DeviceID, name: String)
     /// Introduces a session (or names it again) and adds an `exists` tag.
     case openSession(session: SessionID, clears: [OperationID])
@@ -82,7 +82,7 @@ public struct Operation: Hashable, Sendable {
     /// The `exists` tags of the session that the author saw.
     public var clears: [OperationID]
 
-    /// Puts the parts together.
+    /// Creates a value from its parts.
     public init(
       message: MessageID, session: OperationID, origins: Origins, stamp: Stamp,
       priority: Priority, clears: [OperationID]
@@ -106,7 +106,7 @@ public struct Operation: Hashable, Sendable {
     /// At least one scalar.
     public var text: String
 
-    /// Puts the parts together.
+    /// Creates a value from its parts.
     public init(message: OperationID, origins: Origins, text: String) {
       self.message = message
       self.origins = origins
@@ -126,7 +126,7 @@ public struct Operation: Hashable, Sendable {
     /// Whether the units run from the highest id down, as backspaces do.
     public var backwards: Bool
 
-    /// Puts the parts together.
+    /// Creates a value from its parts.
     public init(message: OperationID, first: OperationID, count: Int, backwards: Bool = false) {
       self.message = message
       self.first = first
@@ -150,7 +150,7 @@ public struct Operation: Hashable, Sendable {
     /// The `locked` tags the author saw.
     public var clearsLocked: [OperationID]
 
-    /// Puts the parts together.
+    /// Creates a value from its parts.
     public init(
       session: OperationID, origins: Origins, stamp: Stamp, clearsQueued: [OperationID],
       locks: Bool, clearsLocked: [OperationID]
@@ -267,8 +267,8 @@ public struct RegisterField: RawRepresentable, Hashable, Comparable, Sendable {
   public static let later = RegisterField(rawValue: 15)
   /// The attempt at a message that a user stopped last: a number.
   public static let stopped = RegisterField(rawValue: 16)
-  /// The messages that have to succeed before a message is in line: text, their ids with spaces between
-  /// them. The messages behind it may start meanwhile.
+  /// The messages that must succeed before a message is in line: text, their ids with spaces
+  /// between them. The messages behind it may start meanwhile.
   public static let needs = RegisterField(rawValue: 17)
   /// How far the latest attempt at a message has come: text, fenced, see `Run`.
   public static let run = RegisterField(rawValue: 128)

@@ -1,6 +1,6 @@
 package import SequenceCRDT
 
-/// A set of operation ids, kept as ranges in the order of the ids; ranges that touch are one.
+/// A set of operation ids, kept as ranges in the order of the ids; adjacent ranges are joined.
 package struct OperationSet: Hashable, Sendable {
   /// By replica and sequence number; no two touch or overlap.
   package private(set) var ranges: [OperationRange] = []

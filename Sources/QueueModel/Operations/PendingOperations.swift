@@ -1,15 +1,15 @@
 import SequenceCRDT
 
-/// Operations that wait until everything they name is known; bounded.
+/// Operations that wait until everything that they name is known; bounded.
 struct PendingOperations: Sendable {
   /// The waiting operations of one replica.
   private struct List: Sendable {
-    /// The first sequence numbers, descending, so that the next to go is last.
+    /// The first sequence numbers, descending, so that the next one to apply is last.
     var seqs: [UInt32] = []
     var operations: [UInt32: Operation] = [:]
   }
 
-  /// No empty lists.
+  /// Without empty lists.
   private var lists: [ReplicaID: List] = [:]
   private(set) var count = 0
 
@@ -35,7 +35,7 @@ struct PendingOperations: Sendable {
     if lists[replica]?.seqs.isEmpty ?? false { lists[replica] = nil }
   }
 
-  /// Forgets the operation that holds this id.
+  /// Removes the operation that holds this id.
   ///
   /// - Returns: false if none does.
   mutating func remove(holding id: OperationID) -> Bool {
@@ -68,8 +68,8 @@ struct PendingOperations: Sendable {
     count += 1
   }
 
-  /// The ids that must arrive before everything here can be applied: gaps in a replica's count,
-  /// and ids that waiting operations name. Whatever waits itself is not missing.
+  /// The ids that must arrive before everything here can be applied: gaps in a replica's count, and
+  /// ids that waiting operations name. Waiting operations themselves are not missing.
   func missingRanges(given vector: VersionVector) -> [OperationRange] {
     var needed: [ReplicaID: UInt32] = [:]
     for operation in operations {

@@ -1,9 +1,9 @@
-/// A decision that an agent asks a user for.
+/// A decision that an agent requests from a user.
 public enum AgentAsk: Hashable, Sendable {
-  /// It asks for permission to use a tool. The details are the whole input of the tool, if the
-  /// summary is not; at most `Limits.taskInputBytesMax` bytes.
+  /// Permission to use a tool. The details are the whole input of the tool, unless the summary
+  /// already is; at most `Limits.taskInputBytesMax` bytes.
   case approval(toolName: String, summary: String, details: String? = nil)
-  /// It wants an answer.
+  /// An answer to a question.
   case question(String, options: [String] = [])
 
   /// The text that a user reads and allows; nil for a question.
@@ -13,20 +13,20 @@ public enum AgentAsk: Hashable, Sendable {
   }
 }
 
-/// The answer to a request that an agent receives; each request gets exactly one.
+/// The answer that an agent receives to a request; each request gets exactly one.
 public struct AskAnswer: Hashable, Sendable {
   /// How it ended. Only `allowed`, `denied`, `answered` and `cancelled` are a user's answer; after
   /// the others the agent asks at its own prompt.
   public var ending: AskOutcome.Ending
   /// The device that answered; nil if none did.
   public var device: DeviceID?
-  /// The answer to a question, or a remark: that of a denial is for the agent, others are only for
+  /// The answer to a question, or a remark. A denial's remark is for the agent, others are only for
   /// users.
   public var text: String
-  /// Whether a user allowed a different request, so that the agent has to ask again.
+  /// Whether a user allowed a different request, so that the agent must ask again.
   package var isMistaken = false
 
-  /// Puts an answer together.
+  /// Creates an answer.
   public init(ending: AskOutcome.Ending, device: DeviceID? = nil, text: String = "") {
     self.ending = ending
     self.device = device

@@ -1,12 +1,12 @@
-/// Whether a session's agent has work: derived from the reports of agents and their hooks, on the
-/// device on which the agent runs, and not replicated.
+/// Whether a session's agent has work, derived from the reports of agents and their hooks. It
+/// exists on the device on which the agent runs, and is not replicated.
 public struct BusyState: Hashable, Sendable {
   /// The agent works on a message: its response streams (S1-15).
   public private(set) var isProcessing = false
   /// The tools that run, by the agent's ids for them; they overlap (S0-36).
   public private(set) var runningTools: Set<String> = []
-  /// The approvals that the agent waits for, by its ids for them. Tools that run in parallel ask in
-  /// parallel. An agent that gives no ids asks for one approval at a time, under the empty id.
+  /// The approvals that the agent waits for, by its ids for them. Parallel tools ask in parallel.
+  /// An agent that gives no ids asks for one approval at a time, under the empty id.
   public private(set) var pendingApprovals: Set<String> = []
 
   /// The state of an agent that has reported nothing.
@@ -21,7 +21,7 @@ public struct BusyState: Hashable, Sendable {
   /// Whether a message that is sent now must wait (S0-20).
   public var isBusy: Bool { isProcessing || isToolExecuting || isPendingApproval }
 
-  /// Combines two states of one session: of a turn here, and of an agent that a user works with.
+  /// Combines two states of one session: of a turn here, and of an agent at a user's prompt.
   public func union(_ other: BusyState) -> BusyState {
     var both = self
     both.isProcessing = isProcessing || other.isProcessing
@@ -31,7 +31,7 @@ public struct BusyState: Hashable, Sendable {
   }
 
   /// Applies a signal. Ids beyond `Limits.runningToolsMax` are not kept: the agent is busy in any
-  /// case, and `turnEnded` forgets all ids.
+  /// case, and `turnEnded` removes all ids.
   public mutating func receive(_ signal: AgentSignal) {
     switch signal {
     case .turnStarted:
@@ -72,7 +72,7 @@ public enum AgentSignal: Hashable, Sendable {
   case turnEnded
   /// The turn failed (S0-40).
   case turnFailed(message: String)
-  /// The agent waits for its user, or has ended, and its work has ended, too: its user may have
+  /// The agent waits for its user, or has ended, and its work has ended, too; its user may have
   /// stopped it. Has no effect if the end of the turn was reported.
   case wentIdle
 
@@ -85,7 +85,7 @@ public enum AgentSignal: Hashable, Sendable {
   }
 }
 
-/// The activity of a session's agent, as far as it was reported on this device.
+/// The activity of a session's agent, as it was reported on this device.
 public struct SessionActivity: Hashable, Sendable {
   /// The session.
   public var session: SessionID

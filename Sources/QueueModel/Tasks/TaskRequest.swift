@@ -1,9 +1,9 @@
 /// A request that an agent waits for: permission for an action, or the answer to a question (S4-28,
 /// S4-29).
 public enum TaskRequest: Hashable, Sendable {
-  /// It asks for permission.
+  /// A request for permission.
   case approval(ApprovalRequest)
-  /// It asks a question.
+  /// A question.
   case question(UserQuestion)
 
   /// The request's permanent name.
@@ -14,7 +14,7 @@ public enum TaskRequest: Hashable, Sendable {
     }
   }
 
-  /// When answers from other devices end, in milliseconds since 1970; nil: never.
+  /// When answers from other devices end, in milliseconds since 1970; nil if they do not.
   public var expiresAt: Int64? {
     switch self {
     case .approval(let request): request.expiresAt
@@ -39,7 +39,7 @@ public enum TaskRequest: Hashable, Sendable {
     }
   }
 
-  /// The digest that an approval has to name: see `ApprovalRequest.digest`.
+  /// The digest that an approval must name; see `ApprovalRequest.digest`.
   public var digest: ContentHash? {
     if case .approval(let request) = self { request.digest } else { nil }
   }
@@ -63,15 +63,15 @@ public struct ApprovalRequest: Hashable, Sendable {
   public var summary: String
   /// The exact action, if there is more than the summary.
   public var details: String?
-  /// When answers end, in milliseconds since 1970; nil: never.
+  /// When answers end, in milliseconds since 1970; nil if they do not.
   public var expiresAt: Int64?
   /// Whether a part of it was too long for the register, and is not shown.
   public var isCut: Bool
-  /// The SHA-256 of `text` with all of the details, which an approval has to name; nil if its host
+  /// The SHA-256 of `text` with all of the details, which an approval must name; nil if its host
   /// did not report it.
   public var digest: ContentHash?
 
-  /// Puts the parts together.
+  /// Creates a value from its parts.
   public init(
     id: RequestID, toolName: String, summary: String, details: String? = nil,
     expiresAt: Int64? = nil, isCut: Bool = false, digest: ContentHash? = nil
@@ -85,11 +85,11 @@ public struct ApprovalRequest: Hashable, Sendable {
     self.digest = digest
   }
 
-  /// The text that a user reads and allows, as far as it is stored here: tool, line and details.
+  /// The text that a user reads and allows, as it is stored here: tool, line and details.
   public var text: String { ApprovalRequest.text(toolName, summary, details ?? "") }
 
-  /// The text that a user reads and allows. The tool and the line are one line each, so that no two
-  /// requests have the same text.
+  /// The text that a user reads and allows. The tool and the line take one line each, so that no
+  /// two requests have the same text.
   public static func text(_ tool: String, _ summary: String, _ details: String) -> String {
     "\(line(tool))\n\(line(summary))\n\(details)"
   }
@@ -114,7 +114,7 @@ public struct ApprovalRequest: Hashable, Sendable {
   }
 }
 
-/// Something that an agent wants to know (S4-29).
+/// A question that an agent asks its user (S4-29).
 public struct UserQuestion: Hashable, Sendable {
   /// The question's permanent name.
   public var id: RequestID
@@ -122,12 +122,12 @@ public struct UserQuestion: Hashable, Sendable {
   public var question: String
   /// Answers to choose from; any other text is allowed, too.
   public var options: [String]
-  /// When answers end, in milliseconds since 1970; nil: never.
+  /// When answers end, in milliseconds since 1970; nil if they do not.
   public var expiresAt: Int64?
   /// Whether a part of it was too long for the register, and is not shown.
   public var isCut: Bool
 
-  /// Puts the parts together.
+  /// Creates a value from its parts.
   public init(
     id: RequestID, question: String, options: [String] = [], expiresAt: Int64? = nil,
     isCut: Bool = false

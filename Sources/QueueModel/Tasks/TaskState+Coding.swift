@@ -5,7 +5,7 @@ extension TaskState: Codable {
     case operation, request, question, result, error, outcome, alsoAwaits, moreRequests
   }
 
-  /// Reads the object; a status without what belongs to it is an error.
+  /// Reads the object; a status without its required fields is an error.
   public init(from decoder: any Decoder) throws {
     let values = try decoder.container(keyedBy: Key.self)
     sessionId = try values.decode(SessionID.self, forKey: .sessionId)
@@ -59,7 +59,7 @@ extension TaskRequest: Codable {
     case request, question
   }
 
-  /// Reads the object; one that has neither is an error.
+  /// Reads the object; an object with neither field is an error.
   public init(from decoder: any Decoder) throws {
     let values = try decoder.container(keyedBy: Key.self)
     if let question = try values.decodeIfPresent(UserQuestion.self, forKey: .question) {
@@ -96,7 +96,7 @@ extension ApprovalRequest: Codable {
     digest = try values.decodeIfPresent(ContentHash.self, forKey: .digest)
   }
 
-  /// Writes the object; `isCut` only if it is.
+  /// Writes the object; `isCut` only if it is true.
   public func encode(to encoder: any Encoder) throws {
     var values = encoder.container(keyedBy: Key.self)
     try values.encode(id, forKey: .id)
@@ -124,7 +124,7 @@ extension UserQuestion: Codable {
     isCut = try values.decodeIfPresent(Bool.self, forKey: .isCut) ?? false
   }
 
-  /// Writes the object; `isCut` only if it is.
+  /// Writes the object; `isCut` only if it is true.
   public func encode(to encoder: any Encoder) throws {
     var values = encoder.container(keyedBy: Key.self)
     try values.encode(id, forKey: .id)
@@ -176,7 +176,7 @@ extension AskOutcome: Codable {
     case request, ending, device
   }
 
-  /// Reads the object; a device is absent only if none answered.
+  /// Reads the object; a device may be absent only if none answered.
   public init(from decoder: any Decoder) throws {
     let values = try decoder.container(keyedBy: Key.self)
     let outcome = AskOutcome(

@@ -1,4 +1,4 @@
-/// The work of a session's agent, its beginning and its progress (S4-26). Elapsed time is derived.
+/// The work of a session's agent and its progress (S4-26). Elapsed time is derived.
 public struct TaskState: Hashable, Sendable {
   /// The session.
   public var sessionId: SessionID
@@ -8,20 +8,20 @@ public struct TaskState: Hashable, Sendable {
   public var status: TaskStatus
   /// When the task began, in milliseconds since 1970 on the host's clock.
   public var startTime: Int64
-  /// When the host wrote it last, in milliseconds since 1970 on its clock.
+  /// When the host last wrote it, in milliseconds since 1970 on the host's clock.
   public var lastUpdateTime: Int64
   /// The progress that the agent reports.
   public var todoProgress: TodoProgress?
-  /// The outcome of the latest request that ended; nil before one ends, and again from the next
+  /// The outcome of the latest request that ended; nil before the first one ends, and from the next
   /// request on.
   public var outcome: AskOutcome?
-  /// The open requests beside the one in `status`, in the order in which they were made; at most
+  /// The open requests other than the one in `status`, in the order of asking; at most
   /// `Limits.taskRequestsMax - 1`. Each can be answered.
   public var alsoAwaits: [TaskRequest]
   /// How many further requests wait until there is room for them.
   public var moreRequests: Int
 
-  /// Puts the parts together.
+  /// Creates a value from its parts.
   public init(
     sessionId: SessionID, projectPath: String = "", status: TaskStatus, startTime: Int64,
     lastUpdateTime: Int64, todoProgress: TodoProgress? = nil, outcome: AskOutcome? = nil,
@@ -48,7 +48,7 @@ public struct TaskState: Hashable, Sendable {
   /// All requests that it waits for and that can be answered, in the order of asking.
   public var requests: [TaskRequest] { status.requests(beside: alsoAwaits) }
 
-  /// The open request of that name; nil if there is none.
+  /// The open request with that name; nil if there is none.
   public func request(_ id: RequestID) -> TaskRequest? {
     // This runs for every task after every change, and most tasks wait for nothing.
     guard let first = status.request else { return nil }
@@ -62,16 +62,16 @@ public struct TaskState: Hashable, Sendable {
   package var showCommand: String { ShellLine.named("task show", sessionId) }
 }
 
-/// The progress of an agent in its own list (S4-27).
+/// The progress of an agent according to its own list (S4-27).
 public struct TodoProgress: Hashable, Sendable {
-  /// How many points are done.
+  /// How many steps are done.
   public var completed: Int
-  /// How many there are.
+  /// How many steps there are.
   public var total: Int
-  /// The point it works on.
+  /// The step that the agent works on.
   public var currentTask: String?
 
-  /// Puts the parts together; numbers below 0 count as 0.
+  /// Creates a value from its parts; numbers below 0 count as 0.
   public init(completed: Int, total: Int, currentTask: String? = nil) {
     self.completed = max(completed, 0)
     self.total = max(total, 0)
@@ -107,7 +107,7 @@ public struct AskOutcome: Hashable, Sendable {
     public var isByDevice: Bool { self != .expired && self != .withdrawn }
   }
 
-  /// Puts the parts together; nil if the device is missing, or if there must not be one.
+  /// Creates an outcome; nil if the device is missing, or present although none answered.
   public init?(request: RequestID, ending: Ending, device: DeviceID? = nil) {
     guard ending.isByDevice == (device != nil) else { return nil }
     self.request = request
@@ -128,14 +128,14 @@ public struct TaskReport: Hashable, Sendable {
   public var todoProgress: TodoProgress?
   /// The outcome of an awaited request; nil keeps the reported one.
   public var outcome: AskOutcome?
-  /// The open requests beside the one in `status`; ignored if that has none.
+  /// The open requests other than the one in `status`; ignored if that has none.
   public var alsoAwaits: [TaskRequest]
-  /// How many requests wait behind those.
+  /// How many requests wait after those.
   public var moreRequests: Int
-  /// The token of the session's lease, if the writer holds it; nil: the greatest token it knows.
+  /// The token of the session's lease, if the writer holds it; nil for the greatest known token.
   public var token: UInt64?
 
-  /// Puts the parts together.
+  /// Creates a value from its parts.
   public init(
     session: SessionID, status: TaskStatus, milliseconds: Int64,
     todoProgress: TodoProgress? = nil, outcome: AskOutcome? = nil,

@@ -1,8 +1,8 @@
 /// The status of a session's agent (S4-20 to S4-25).
 public enum TaskStatus: Hashable, Sendable {
-  /// Nothing.
+  /// It has no work.
   case idle
-  /// It works; the operation, if it reported one.
+  /// It works on the operation, if it reported one.
   case processing(operation: String?)
   /// It waits until a user allows or denies an action.
   case awaitingApproval(ApprovalRequest)
@@ -10,16 +10,16 @@ public enum TaskStatus: Hashable, Sendable {
   case awaitingAnswer(UserQuestion)
   /// It ended by itself or was stopped.
   case completed(TaskResult)
-  /// It stopped without an end.
+  /// It stopped without a result.
   case error(message: String)
 
-  /// A status without what belongs to it; the raw values are those of files and answers.
+  /// A status without its content; the raw values are those of files and answers.
   public enum Kind: String, Hashable, Sendable, CaseIterable {
     /// See `TaskStatus`.
     case idle, processing, awaitingApproval, awaitingAnswer, completed, error
   }
 
-  /// The status without what belongs to it.
+  /// The status without its content.
   public var kind: Kind {
     switch self {
     case .idle: .idle
@@ -40,12 +40,12 @@ public enum TaskStatus: Hashable, Sendable {
     }
   }
 
-  /// All open requests of a task in this status, with `others` beside the first.
+  /// All open requests of a task in this status, with `others` in addition to the first.
   func requests(beside others: [TaskRequest]) -> [TaskRequest] {
     request.map { [$0] + others } ?? []
   }
 
-  /// The name as users read it: how it ended, if it did, since a failed task did not complete.
+  /// The name that users read. It shows how a task ended, because a failed task did not complete.
   public var words: String {
     switch self {
     case .completed(.failure): "failed"
@@ -55,7 +55,7 @@ public enum TaskStatus: Hashable, Sendable {
     }
   }
 
-  /// The text beside its name: the operation, the request or the result.
+  /// The text beside the name: the operation, the request or the result.
   public var note: String {
     switch self {
     case .idle: ""
@@ -70,7 +70,7 @@ public enum TaskStatus: Hashable, Sendable {
 }
 
 extension TaskStatus.Kind {
-  /// The name as people read it.
+  /// The name that users read.
   public var words: String {
     switch self {
     case .idle: "idle"
@@ -101,20 +101,20 @@ extension TaskStatus.Kind {
     }
   }
 
-  /// Refuses a move that no writer makes.
+  /// Refuses a change of status that no writer makes.
   public func checkMove(to next: TaskStatus.Kind) throws(TaskMoveError) {
     guard successors.contains(next) else { throw TaskMoveError(from: self, to: next) }
   }
 }
 
-/// A move between two states of a task that is not allowed.
+/// A change between two statuses of a task that is not allowed.
 public struct TaskMoveError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The previous status.
   public var from: TaskStatus.Kind
   /// The refused new status.
   public var to: TaskStatus.Kind
 
-  /// Puts the parts together.
+  /// Creates a value from its parts.
   public init(from: TaskStatus.Kind, to: TaskStatus.Kind) {
     self.from = from
     self.to = to
@@ -129,7 +129,7 @@ public struct TaskMoveError: Error, Hashable, Sendable, CustomStringConvertible 
 
 /// How a task ended (S4-30).
 public enum TaskResult: Hashable, Sendable {
-  /// It did what it was asked; a summary, if it gave one.
+  /// It did its work; a summary, if it gave one.
   case success(summary: String?)
   /// It failed, with this error.
   case failure(error: String)

@@ -1,7 +1,7 @@
 /// The value of the register `task`: lines of a name, a space and a value; SPECIFICATION.md,
 /// section "Tasks".
 ///
-/// Reading never fails: unknown names are skipped, invalid values count as absent, and a status
+/// Reading never fails. Unknown names are skipped, and invalid values count as absent. A status
 /// that cannot be read is `processing`, so that a busy agent is not taken for an idle one. Long
 /// values are cut when they are written.
 package struct TaskText: Hashable, Sendable {
@@ -12,9 +12,9 @@ package struct TaskText: Hashable, Sendable {
   package var milliseconds: Int64
   package var todo: TodoProgress?
   package var outcome: AskOutcome?
-  /// The open requests beside the one in `status`, at most `Limits.taskRequestsMax - 1`.
+  /// The open requests other than the one in `status`, at most `Limits.taskRequestsMax - 1`.
   package var alsoAwaits: [TaskRequest]
-  /// How many requests wait behind those.
+  /// How many requests wait after those.
   package var moreRequests: Int
 
   package init(
@@ -81,7 +81,7 @@ extension TaskText {
     }
   }
 
-  /// A further awaited request: it has lines of its own, as far as there is room.
+  /// A further open request; it has lines of its own, if there is room.
   private static func line(of request: TaskRequest) -> String {
     let rooms: [TaskLines.Room] = [.beside, .short]
     var text = ""
@@ -95,7 +95,7 @@ extension TaskText {
     return text
   }
 
-  /// The values of the registers `RegisterField.taskPieces`, in their order; what does not fit them
+  /// The values of the registers `RegisterField.taskPieces`, in their order; text that does not fit
   /// is cut off.
   package var pieces: [RegisterValue] {
     var pieces: [String] = []
@@ -116,7 +116,7 @@ extension TaskText {
   }
 }
 
-/// Lines as they are written.
+/// The written form of lines.
 private struct TaskLines {
   private(set) var text = ""
 
@@ -175,7 +175,7 @@ private struct TaskLines {
   /// The value as a line holds it.
   static func escaped(_ value: String) -> String {
     var text = String.UnicodeScalarView()
-    // Scalars, since a line feed behind a carriage return is not a separate character.
+    // Scalars, because a line feed after a carriage return is not a separate character.
     for scalar in value.unicodeScalars {
       switch scalar {
       case "\n": text.append(contentsOf: "\\n".unicodeScalars)
@@ -202,7 +202,7 @@ extension TaskText {
     var also: [String] = []
 
     init(_ text: String) {
-      // Reads bytes, since every change to a workspace reads the tasks again.
+      // Reads bytes, because every change to a workspace reads the tasks again.
       for line in text.utf8.split(separator: UInt8(ascii: "\n")) {
         guard let space = line.firstIndex(of: UInt8(ascii: " ")) else { continue }
         let name = String(Substring(line[..<space]))
@@ -270,7 +270,7 @@ extension TaskText {
     }
   }
 
-  /// The value without its escapes.
+  /// Removes the escapes of a value.
   private static func plain(_ value: Substring) -> String {
     let backslash = UInt8(ascii: "\\")
     guard value.utf8.contains(backslash) else { return String(value) }

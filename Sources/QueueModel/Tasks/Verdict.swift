@@ -6,9 +6,9 @@ public enum Verdict: UInt8, Hashable, Sendable, CaseIterable {
   case denied = 2
   /// The question has this answer.
   case answered = 3
-  /// The question stays unanswered, and the agent must stop.
+  /// The question remains unanswered, and the agent must stop.
   case cancelled = 4
-  /// The host waits no longer: later answers do not count.
+  /// The host no longer waits; later answers do not count.
   case closed = 5
 
   /// A stable name for scripts.
@@ -37,16 +37,16 @@ public enum Verdict: UInt8, Hashable, Sendable, CaseIterable {
 
 /// A verdict with the device that gave it.
 public struct GivenVerdict: Hashable, Sendable {
-  /// What it is.
+  /// The verdict.
   public var verdict: Verdict
   /// The device that gave it.
   public var device: DeviceID
   /// The answer to a question, or a denial's remark for the agent.
   public var text: String
-  /// For an approval, the digest of what its author was shown: see `ApprovalRequest.digest`.
+  /// For an approval, the digest of the text that its author saw; see `ApprovalRequest.digest`.
   public var digest: ContentHash?
 
-  /// Puts the parts together.
+  /// Creates a value from its parts.
   public init(
     verdict: Verdict, device: DeviceID, text: String = "", digest: ContentHash? = nil
   ) {

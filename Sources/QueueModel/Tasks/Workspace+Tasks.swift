@@ -1,16 +1,16 @@
 package import SequenceCRDT
 
-/// A task as its register holds it.
+/// A task in the form of its register.
 package struct TaskRecord: Hashable, Sendable {
   package var state: TaskState
   /// The operation that wrote it.
   package var writer: OperationID
-  /// The token above the step of its fence.
+  /// The token in its fence, before the step.
   package var token: UInt64
   /// The step, from 1.
   package var step: UInt64
 
-  /// The greatest step; after it, the register is no longer written under its token.
+  /// The greatest step; after it, the register cannot be written under its token any more.
   package static let stepMax: UInt64 = 1 << 24 - 1
 }
 
@@ -49,14 +49,14 @@ extension Workspace {
     task(of: session)?.awaits(request) == true
   }
 
-  /// The content of the register, even of a deleted session: its host still ends there what it
-  /// began.
+  /// The content of the register, even of a deleted session, because its host still ends its work
+  /// there.
   package func keptTask(of id: SessionID) -> TaskRecord? { head(of: id)?.task }
 
-  /// The host of a session, or the one that it had when it was deleted; nil if it was never seen.
+  /// The host of a session, or its last host before it was deleted; nil if it was never seen.
   package func keptHost(of id: SessionID) -> DeviceID?? { head(of: id).map(\.host) }
 
-  /// The sessions whose tasks have not ended, deleted ones too, by id. O(sessions).
+  /// The sessions whose tasks have not ended, including deleted ones, by id. O(sessions).
   package func sessionsUnderWay() -> [SessionID] {
     heads.filter { $0.task?.state.status.kind.isUnderWay == true }.map(\.key).sorted()
   }

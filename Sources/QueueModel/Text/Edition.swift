@@ -2,7 +2,7 @@ import SequenceCRDT
 
 /// A whole text that a user saved: the content of the note of an *edition* tag.
 ///
-/// Saving adds one and clears those that its author had seen. Two live editions were saved
+/// Saving adds an edition and clears those that its author had seen. Two live editions were saved
 /// independently. SPECIFICATION.md, section "Editions".
 package struct Edition: Hashable, Sendable {
   enum Text: Hashable, Sendable {
@@ -98,7 +98,7 @@ package struct Edition: Hashable, Sendable {
     if case .whole(let content) = text { content } else { nil }
   }
 
-  /// The text, if a user could choose it: it is kept, and it is not blank.
+  /// The text, if a user could choose it: it is complete, and it is not blank.
   var choosableText: String? {
     guard let wholeText, !wholeText.trimmedOfWhitespace().isEmpty else { return nil }
     return wholeText
@@ -137,7 +137,7 @@ public struct MessageVersion: Hashable, Sendable {
   /// text adds a new edition.
   var id = OperationID(replica: ReplicaID(rawValue: 0), seq: 0)
 
-  /// Compares what a user sees of them.
+  /// Compares the parts that a user sees.
   public static func == (one: MessageVersion, other: MessageVersion) -> Bool {
     one.text == other.text && one.bytes == other.bytes && one.device == other.device
       && one.savedAt == other.savedAt && one.digest == other.digest
@@ -172,8 +172,8 @@ public enum VersionChoice: Hashable, Sendable {
 extension MessageView {
   /// The text that a choice names.
   ///
-  /// - Parameter base: what the user saw, since a number counts the versions of that state; nil for
-  ///   the current state.
+  /// - Parameter base: the state that the user saw, because a number counts the versions of that
+  ///   state; nil for the current state.
   /// - Throws: `QueueError.messageNotMerged`, `.versionNotFound`, `.versionTooLong` if the version
   ///   is not kept, or `.mergedTextBlank`.
   public func text(
@@ -201,9 +201,9 @@ extension MessageView {
 }
 
 extension [WorkspaceImage.Tag] {
-  /// The text that all of a message's live editions hold, if there are two or more. Such a text was
-  /// saved independently several times, and its letters may be there twice. nil if the texts
-  /// differ, or the text is blank or not kept whole.
+  /// The text that all of a message's live editions hold, if there are two or more. It was saved
+  /// independently several times, and its letters may be there twice. nil if the texts differ, or
+  /// the text is blank or incomplete.
   ///
   /// - Complexity: O(1) for fewer than two, else O(texts).
   var textOfAll: String? {
@@ -218,8 +218,8 @@ extension [WorkspaceImage.Tag] {
     lazy.map { Edition(note: $0.note) }.first { $0.attempt == attempt }
   }
 
-  /// Whether these were saved independently, so that a user has to check the merged text. If all of
-  /// them hold the same text, there is nothing to check.
+  /// Whether these were saved independently, so that a user must check the merged text. If all of
+  /// them hold the same text, no check is needed.
   ///
   /// - Complexity: O(1) for fewer than two, else O(texts).
   func areMerged(into content: () -> String) -> Bool {
@@ -247,18 +247,18 @@ extension ShownMessage {
   /// - Complexity: O(1) for a message that was not edited in two places, else O(texts).
   var isMerged: Bool { !hasStarted && editions.areMerged(into: letters) }
 
-  /// Whether its agent has it or has finished it: a text that is saved now is too late.
+  /// Whether its agent has it or has finished it, so that a text saved now is too late.
   var hasStarted: Bool { runState.isInFlight || runState.run?.phase == .succeeded }
 
   /// Whether it waits until a user chooses a text. Under `run`, it waits only if nothing is left of
-  /// the merged one.
+  /// the merged text.
   func waitsForChoice(under policy: MergePolicy?) -> Bool {
     isMerged && (policy != .run || letters().trimmedOfWhitespace().isEmpty)
   }
 
-  /// The texts that wait for a check beside the merged one, or those that did not reach its agent,
-  /// the earliest first. Equal texts occur once. Blank texts are omitted, since no user could
-  /// choose them.
+  /// The texts that wait for a check in addition to the merged one, or those that did not reach its
+  /// agent, the earliest first. Equal texts occur once. Blank texts are omitted, because no user
+  /// could choose them.
   func savedTexts(of device: (ReplicaID) -> DeviceView?) -> SavedTexts {
     let editions = editions
     var saved = SavedTexts()
@@ -332,9 +332,8 @@ extension Edition {
 }
 
 extension Workspace {
-  /// The text that a user of another device saved last for a message, if it is the one that shows;
-  /// nil if a user of this device saved it, if it was never edited, or if several texts were
-  /// merged.
+  /// The text that a user of another device saved last for a message, if it is the visible one. nil
+  /// if a user of this device saved it, if it was never edited, or if several texts were merged.
   ///
   /// - Parameter device: this device.
   package func textSavedElsewhere(of id: MessageID, than device: DeviceID) -> MessageVersion? {
@@ -362,7 +361,7 @@ private struct NoteReader {
     return digits
   }
 
-  /// A name that follows its length; nil, without reading anything, if there is none.
+  /// A name after its length; nil, without reading anything, if there is none.
   mutating func author() -> String? {
     var reader = self
     guard reader.takes("@"), let count = Int(reader.digits()), reader.takes(":") else { return nil }

@@ -3,8 +3,8 @@
 ///
 /// Divide and conquer on the middle snake of a shortest edit path: Myers, "An O(ND) Difference
 /// Algorithm and Its Variations", Algorithmica 1 (1986), section 4b. If the bound is reached, the
-/// present part counts as replaced as a whole. The result still turns one list into the other, but
-/// is no longer the shortest.
+/// present part is replaced as a whole. The result still turns one list into the other, but is no
+/// longer the shortest.
 package struct LinearDifference {
   /// A stretch of the old list and its replacement in the new one.
   package struct Hunk: Hashable {
@@ -17,7 +17,7 @@ package struct LinearDifference {
   /// Half of the maximum number of differences to find between two stretches.
   package static let depthMax = 2_048
 
-  /// Comparisons that may still be made.
+  /// The number of further comparisons that may be made.
   package private(set) var work: Int
   /// Whether no shorter answer exists: the bound was not reached.
   package private(set) var isMinimal = true
@@ -43,7 +43,7 @@ package struct LinearDifference {
     compare(0..<old.count, 0..<new.count)
   }
 
-  /// The stretches in which the lists differ, in order; no two touch.
+  /// The stretches in which the lists differ, in order, never adjacent.
   package var hunks: [Hunk] {
     var hunks: [Hunk] = []
     var (oldIndex, newIndex) = (0, 0)
@@ -162,13 +162,13 @@ private struct Frontier {
     return stride(from: low, through: high, by: 2)
   }
 
-  /// The outermost diagonals of this depth have nothing beside them.
+  /// The outermost diagonals of this depth have no neighbours.
   mutating func open(_ depth: Int) {
     self[-depth - 1] = Frontier.nowhere
     self[depth + 1] = Frontier.nowhere
   }
 
-  /// Where a path enters the diagonal: by one deletion or one insertion more, whichever is further.
+  /// Where a path enters the diagonal: by one more deletion or insertion, whichever is further.
   func start(_ diagonal: Int, _ depth: Int, width: Int, height: Int) -> Int? {
     if depth == 0 { return 0 }
     let deleting = self[diagonal - 1] + 1

@@ -1,21 +1,21 @@
 package import SequenceCRDT
 
 extension Workspace {
-  /// Whether a message waits until a user chooses its text: it is in the queue of a session that
-  /// exists, was merged, and its session does not have merged messages run.
+  /// Whether a message waits until a user chooses its text: it is in the queue of an existing
+  /// session, was merged, and its session does not run merged messages.
   ///
   /// - Complexity: O(1) of a message with fewer than two live editions, else O(texts).
   package func waitsForChoice(_ id: MessageID) -> Bool { ShownMessage.waits(id, in: self) }
 }
 
-/// A text that a device's user saved for a message whose agent had started with another one, or that its user
-/// cancelled after its agent had started.
+/// A text that a device's user saved too late, after the message's agent had started with another
+/// one; or that user's cancel of a message whose agent had already started.
 package struct LateText: Hashable, Sendable {
   package var message: MessageID
   package var session: SessionID
-  /// Its edition, or the cancel.
+  /// The edition or the cancel.
   package var edition: OperationID
-  /// nil if it is not kept whole.
+  /// nil if it is not kept complete.
   package var text: String?
   /// After a cancel: the command that stops the agent.
   package var stopCommand: String?
@@ -41,7 +41,7 @@ extension LateText {
 
   /// The texts that a device's user saved too late.
   ///
-  /// - Parameter ids: where to look; nil for everywhere.
+  /// - Parameter ids: the messages to search; nil for all.
   /// - Complexity: O(ids and their texts).
   package static func saved(
     on device: DeviceID, in workspace: Workspace, among ids: Set<MessageID>? = nil
@@ -66,7 +66,7 @@ extension LateText {
 
   /// The cancels of a device's user that came too late, one for each message.
   ///
-  /// - Parameter operations: what the server did not have yet as the agents started.
+  /// - Parameter operations: those that the server did not have yet when the agents started.
   package static func cancels(
     among operations: [Operation], in workspace: Workspace
   ) -> [LateText] {
@@ -125,15 +125,15 @@ extension ShownMessage {
 }
 
 extension Edition {
-  /// The session whose queue holds a message, and the message's live editions; nil if it is not known.
+  /// The session whose queue holds a message, and the message's live editions; nil if it is unknown.
   package static func live(
     of id: MessageID, in workspace: Workspace
   ) -> (session: SessionID, editions: Set<OperationID>)? {
     workspace.shownMessage(id).map { ($0.session, Set($0.editions.map(\.id))) }
   }
 
-  /// The merged messages that stand in a session's queue, in its order, whether they wait or not; none of a
-  /// session that is deleted.
+  /// The merged messages in a session's queue, in its order, whether they wait or not; none for a
+  /// deleted session.
   ///
   /// - Complexity: O(messages of the session), and O(texts) of those with several editions.
   package static func merged(in session: SessionID, of workspace: Workspace) -> [MessageID] {
@@ -141,7 +141,7 @@ extension Edition {
     return workspace.standingMessages(of: session).filter(\.isMerged).map(\.id)
   }
 
-  /// The messages of all sessions that wait until somebody chooses their text.
+  /// The messages of all sessions that wait until a user chooses their text.
   ///
   /// - Complexity: as `merged`, of all sessions.
   package static func awaitChoice(
@@ -154,7 +154,7 @@ extension Edition {
 }
 
 extension Operation {
-  /// The message that it changes; nil if it changes none that is known.
+  /// The message that it changes; nil if it changes no known message.
   package func message(in workspace: Workspace) -> MessageID? {
     let reference: OperationID
     switch body {
@@ -172,7 +172,7 @@ extension Operation {
 }
 
 extension Command {
-  /// The merged message whose text it saves; nil if it is none.
+  /// The merged message whose text it saves; nil if there is none.
   func mergedMessage(in workspace: Workspace) -> MessageID? {
     guard case .edit(let id, _, _) = self, workspace.shownMessage(id)?.isMerged == true else {
       return nil
@@ -182,7 +182,7 @@ extension Command {
 }
 
 extension UndoEntry {
-  /// A message that is sent again needs room in its queue, as one that is sent.
+  /// A message that is sent again needs room in its queue, like a new one.
   func requireRoom(in workspace: Workspace, max: Int) throws(QueueError) {
     guard label.kind == .sent, let message = label.message.flatMap({ workspace.messageStates[$0] }),
       !workspace.isWaiting(message)

@@ -2,14 +2,14 @@ import SequenceCRDT
 
 /// The text that an addition introduced: packed until it is edited.
 ///
-/// Most texts are written once and read. One that is open for edits takes some ten times as much.
+/// Most texts are written once and read. A text that is open for edits is about ten times as large.
 enum MessageText: Sendable {
-  /// Scalars with consecutive ids that were inserted together; all of them show.
+  /// Scalars with consecutive ids that were inserted together; all of them are visible.
   case plain(first: OperationID, text: String)
   case packed(PackedText)
   case open(TextContent)
 
-  /// Nothing was ever inserted.
+  /// A text without insertions.
   init() {
     self = .open(TextContent())
   }
@@ -25,12 +25,12 @@ enum MessageText: Sendable {
       self = .plain(first: first.id, text: text)
       return
     }
-    // Whether other runs make a sequence is found out by making it.
+    // Creating the sequence is the only check whether other runs make one.
     self = .open(try TextContent(runs: runs, text: text))
     pack()
   }
 
-  /// The text that shows.
+  /// The visible text.
   var string: String {
     switch self {
     case .plain(_, let text): text
@@ -39,7 +39,7 @@ enum MessageText: Sendable {
     }
   }
 
-  /// The runs in order, as long as they can be.
+  /// The runs in order, as long as possible.
   var canonicalRuns: [RunSequence.Run] {
     switch self {
     case .plain(let first, let text):
@@ -103,7 +103,7 @@ enum MessageText: Sendable {
     _ body: (inout TextContent) throws(SequenceFault) -> Result
   ) throws(SequenceFault) {
     var content = content
-    // The only reference has to be the one that is changed.
+    // The changed value must have the only reference.
     self = MessageText()
     defer { self = .open(content) }
     _ = try body(&content)

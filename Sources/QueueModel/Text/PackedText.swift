@@ -21,7 +21,7 @@ struct PackedText: Sendable {
     case explicit
   }
 
-  /// - Precondition: the runs are a sequence's in their order.
+  /// - Precondition: the runs are those of a sequence, in its order.
   init(runs: [RunSequence.Run], text: String) {
     var replicas: [ReplicaID] = []
     var columns = NumberColumn()
@@ -52,7 +52,7 @@ struct PackedText: Sendable {
     self.columns = columns
   }
 
-  /// The runs in their order, their units numbered in it.
+  /// The runs in their order; their units are numbered in it.
   var runs: [RunSequence.Run] {
     var runs: [RunSequence.Run] = []
     var reader = NumberColumnReader(columns)

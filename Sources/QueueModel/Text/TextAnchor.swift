@@ -1,6 +1,6 @@
 public import SequenceCRDT
 
-/// A place in a message's text that is stable while others type: a cursor, or one end of a
+/// A place in a message's text that stays the same while others type: a cursor, or one end of a
 /// selection.
 ///
 /// It is bound to one side of one scalar. If the scalar is deleted, the place stays, next to the
@@ -28,7 +28,7 @@ public struct TextAnchor: Hashable, Sendable {
 }
 
 extension Workspace {
-  /// The visible text of a message, to find places in it.
+  /// The visible text of a message, for finding places in it.
   ///
   /// - Throws: `QueueError.messageNotFound`.
   public func shownText(of message: MessageID) throws(QueueError) -> ShownText {
@@ -39,7 +39,7 @@ extension Workspace {
   }
 }
 
-/// A message's text as it is now. Offsets count Unicode scalars unless UTF-16 units are named.
+/// A message's text as it is now. Offsets count Unicode scalars unless they are in UTF-16.
 public struct ShownText: Sendable {
   private let message: MessageID
   private let addition: OperationID
@@ -51,11 +51,11 @@ public struct ShownText: Sendable {
     self.content = content
   }
 
-  /// Makes an anchor at an offset.
+  /// Creates an anchor at an offset.
   ///
   /// - Parameters:
   ///   - offset: in Unicode scalars, from 0 to the length of the text.
-  ///   - side: which of the two scalars at the place to bind to.
+  ///   - side: the one of the two scalars at the place to bind to.
   /// - Throws: `QueueError.invalidTextRange`.
   /// - Complexity: O(log *n*).
   public func anchor(

@@ -9,9 +9,9 @@ struct TextEdit: Hashable {
   /// A word is replaced as a whole, with the blank before it, and adjacent changed words are
   /// replaced together. So if two users replace the same words, both replacements stay whole.
   ///
-  /// In long texts, and if that takes more work than `LinearDifference` may do, whole lines are
-  /// compared first, and then the words inside changed lines; a part that is still too large is
-  /// replaced in one stretch.
+  /// Long texts, and texts that would take more work than `LinearDifference` may do, are first
+  /// compared by whole lines, and then by words inside changed lines. A part that is still too
+  /// large is replaced in one stretch.
   static func edits(from old: [Unicode.Scalar], to new: [Unicode.Scalar]) -> [TextEdit] {
     var texts = Texts(old: old.map(\.value), new: new.map(\.value))
     return texts.hunks().map { TextEdit(range: $0.old, replacement: Array(new[$0.new])) }
@@ -54,7 +54,7 @@ private struct Texts {
     return hunksByLine(oldPart, newPart)
   }
 
-  /// How many scalars both texts begin with, up to the beginning of a word.
+  /// The number of scalars with which both texts begin, up to the beginning of a word.
   private func commonStart() -> Int {
     var count = 0
     while count < old.count, count < new.count, old[count] == new[count] { count += 1 }
@@ -66,7 +66,7 @@ private struct Texts {
     }
   }
 
-  /// How many scalars both texts end with, down to the end of a word.
+  /// The number of scalars with which both texts end, down to the end of a word.
   private func commonEnd() -> Int {
     var count = 0
     while count < old.count, count < new.count,
@@ -81,7 +81,7 @@ private struct Texts {
     }
   }
 
-  /// The greatest count that cuts no word; inside a very long word, the count itself.
+  /// The greatest count that splits no word; inside a very long word, the count itself.
   private func nearestEnd(below count: Int, _ isEnd: (Int) -> Bool) -> Int {
     (max(0, count - TextUnits.wordMax)...count).last(where: isEnd) ?? count
   }
@@ -112,7 +112,7 @@ private struct Texts {
     return (hunks, found.isMinimal, found.work)
   }
 
-  /// Joins stretches between which nothing but blanks stays.
+  /// Joins stretches with only blanks between them.
   private func joined(_ hunks: [Hunk]) -> [Hunk] {
     hunks.reduce(into: []) { joined, hunk in
       if let last = joined.last,
@@ -172,7 +172,7 @@ private struct Texts {
   }
 
   /// An insertion after a blank, with that blank. So two users' insertions there have a blank
-  /// between them, and a replacement of the text before takes the blank along.
+  /// between them, and a replacement of the text before it includes the blank.
   private func withOwnBlank(_ hunk: Hunk) -> Hunk {
     let (place, part) = (hunk.old.lowerBound, hunk.new)
     guard place > 0, let first = new[part].first, let last = new[part].last,

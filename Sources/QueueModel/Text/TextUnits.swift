@@ -1,7 +1,7 @@
-/// A stretch of text that is cut into words and blanks, or into lines; equal units have one name.
+/// A stretch of text that is split into words and blanks, or into lines; equal units have one name.
 struct TextUnits {
   enum Kind {
-    /// Words, and each blank by itself. A word longer than `wordMax` is cut into scalars.
+    /// Words, and each blank separately. A word longer than `wordMax` is split into scalars.
     case words
     /// Lines with the line feed that ends them.
     case lines
@@ -12,7 +12,7 @@ struct TextUnits {
   /// A longer run is not a word that people read: a change inside it would replace all of it.
   static let wordMax = 64
   static let lineFeed = Unicode.Scalar("\n").value
-  /// Signs that end a word in scripts that write no blanks.
+  /// Characters that end a word in scripts without blanks.
   private static let wordEnds = "、。，．！？；：".unicodeScalars.map(\.value)
 
   /// The units as numbers.
@@ -20,7 +20,7 @@ struct TextUnits {
   /// The beginnings of the units in the text, and the end of the last.
   private var starts: [Int]
 
-  /// - Parameter known: The names of earlier units, which equal ones get as well.
+  /// - Parameter known: the names of earlier units; equal units get the same names.
   /// - Complexity: O(*n*) for *n* scalars.
   init(_ part: Range<Int>, of text: [UInt32], by kind: Kind, names known: inout UnitNames) {
     starts = [part.lowerBound]
@@ -79,15 +79,15 @@ struct TextUnits {
   }
 }
 
-/// Numbers for stretches of one text: equal stretches have the same, different ones never.
+/// Numbers for stretches of one text: the same for equal stretches, and only for those.
 struct UnitNames {
-  /// More stretches of one hash than this are not compared, and get numbers of their own.
+  /// Further stretches with the same hash are not compared, and get numbers of their own.
   private static let chainMax = 8
 
   private var stretches: [(start: Int, count: Int, next: Int)] = []
   private var latest: [UInt64: Int] = [:]
 
-  /// A number behind those of the scalars, each of which is its own name.
+  /// A number above those of the scalars, each of which is its own name.
   mutating func name(of stretch: Range<Int>, in text: [UInt32]) -> UInt32 {
     var hash: UInt64 = 0xCBF2_9CE4_8422_2325
     for index in stretch { hash = (hash ^ UInt64(text[index])) &* 0x9E37_79B9_7F4A_7C15 }

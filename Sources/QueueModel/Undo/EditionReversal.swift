@@ -3,11 +3,11 @@ import SequenceCRDT
 /// Undoes a change to editions after its letters were undone. An undo of a save is itself a save.
 struct EditionReversal {
   let message: MessageID
-  /// The short notes of the editions to take back.
+  /// The short notes of the editions to remove.
   let taken: [String]
   /// The notes of the editions that these had cleared.
   let given: [String]
-  /// Whether other users changed the text since.
+  /// Whether other users have changed the text since.
   let isRewritten: Bool
 
   func write(by author: inout CommandAuthor) {
@@ -26,14 +26,14 @@ struct EditionReversal {
       return
     }
     if !taken.isEmpty, clears.isEmpty {
-      // This is a part of a long stretch, and a later part was undone: it counts as an edit of the
+      // This is a part of a long stretch, and a later part was undone. It counts as an edit of the
       // current text.
       notes = []
       if live.count == 1 { clears = live.map(\.id) }
     } else if given.count < 2, !rest.isEmpty, isRewritten,
       rest.allSatisfy({ Edition(note: $0.note).holds(content) })
     {
-      // The new edition holds the same text, so that a choice made without knowing of this undo
+      // The new edition has the same text, so that a choice made without knowing of this undo
       // conflicts with it.
       notes = []
     } else if given.count < 2, !rest.isEmpty, !isRewritten,
@@ -46,7 +46,7 @@ struct EditionReversal {
     } else if !isRewritten, rest.isEmpty, !clears.isEmpty, given.count == 1, let one = given.first,
       !Edition(note: one).holds(content)
     {
-      // A part of a long stretch of typing is left, and no edition holds that text.
+      // A part of a long stretch of typing is left, and no edition has that text.
       notes = []
     }
     if notes.isEmpty { notes = [Edition(of: content, milliseconds: author.context.time).note] }
@@ -60,7 +60,7 @@ struct EditionReversal {
     }
   }
 
-  /// Saves the text of the editions that are left, without what the author takes back.
+  /// Saves the text of the remaining editions, without the parts that the author removes.
   ///
   /// - Returns: whether that was possible.
   private func restore(

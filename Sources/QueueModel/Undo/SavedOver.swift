@@ -1,16 +1,16 @@
 import SequenceCRDT
 
-/// Finds the editions that prevent an undo of a text.
+/// Finds the editions that prevent the undo of a text.
 struct SavedOver {
   let message: MessageID
   let entry: UndoEntry
   /// The short notes of the editions that this device's changes added.
   let own: Set<String>
 
-  /// Whether a user saved or chose a text over the one of the change: none of its editions is live,
-  /// but another author's is. If other users saved texts apart, one of them must be chosen first.
+  /// Whether a user saved or chose a text over that of the change: none of its editions is live,
+  /// but another author's is. If others saved texts independently, a user must first choose one.
   ///
-  /// - Parameter later: what later changes by this device wrote.
+  /// - Parameter later: the fields that later changes by this device wrote.
   /// - Complexity: O(live editions and their texts).
   func isOvertaken(in workspace: Workspace, later: Set<UndoField>) -> Bool {
     let live = workspace.shownMessage(message)?.editions ?? []

@@ -1,7 +1,7 @@
 import SequenceCRDT
 
 extension TextReversal {
-  /// The stretch of visible text at these offsets, which is to become the old text.
+  /// The stretch of visible text at these offsets that becomes the old text.
   init(of text: TextContent, _ content: OperationID, in offsets: Range<Int>, old: String) {
     self.init(
       content: content, offset: offsets.lowerBound, text: text.visibleText(in: offsets),
@@ -72,7 +72,7 @@ extension TextReversal {
     return going(on: later, in: text) ?? around(later, in: text)
   }
 
-  /// The same wherever the later one changed the text.
+  /// The same, wherever the later change edited the text.
   private func around(_ later: TextReversal, in text: TextContent) -> TextReversal? {
     let start = min(offset, later.offset)
     let replacedCount = later.old.scalarCount
@@ -91,8 +91,8 @@ extension TextReversal {
     return whole
   }
 
-  /// The same where the later one changed only this one, as most typing does: the scalars that show
-  /// are known by their ids, so the text is put together without being read.
+  /// The same if the later change edited only this one, as most typing does. The visible scalars
+  /// are known by their ids, so the text is assembled without being read.
   ///
   /// - Complexity: O(runs of the stretch), and a copy of its text.
   private func going(on later: TextReversal, in text: TextContent) -> TextReversal? {
@@ -340,7 +340,7 @@ extension MessageState {
 }
 
 extension Substring {
-  /// The first line that is not empty, with an ellipsis for what is beyond a number of scalars.
+  /// The first line that is not empty; an ellipsis replaces the rest beyond a number of scalars.
   fileprivate func lineBeginning(scalarsMax: Int) -> String {
     if let line = utf8.withContiguousStorageIfAvailable({
       $0.lineBeginning(scalarsMax: scalarsMax)

@@ -14,12 +14,12 @@ package struct TypingStretch: Hashable, Sendable {
   /// not stored.
   package var connection: UInt64?
   /// When it began, by the device's hybrid clock, in milliseconds since 1970, and the number of
-  /// scalars that were typed and deleted in it. By these, a user who never pauses gets a version
-  /// from time to time. They are not stored.
+  /// scalars typed and deleted in it. They give a user who never pauses a version from time to
+  /// time. They are not stored.
   package var milliseconds: Int64 = 0
   package var scalarCount = 0
 
-  /// Compares what a store keeps, and the connections.
+  /// Compares the stored parts, and the connections.
   package static func == (one: TypingStretch, other: TypingStretch) -> Bool {
     one.seen == other.seen && one.connection == other.connection
   }
@@ -30,7 +30,7 @@ package struct TypingStretch: Hashable, Sendable {
     (self.seen, self.connection) = (seen, connection)
   }
 
-  /// This stretch with its next letter.
+  /// Extends this stretch by its next letter.
   func going(on later: TypingStretch) -> TypingStretch {
     var next = self
     next.connection = connection == later.connection ? connection : nil
@@ -40,7 +40,7 @@ package struct TypingStretch: Hashable, Sendable {
 }
 
 extension UndoHistory {
-  /// The stretch of typing that is open; nil if there is none.
+  /// The open stretch of typing; nil if there is none.
   package var openTyping: TypingStretch? { openIndex.flatMap { undoable[$0].change.typing } }
 
   /// The message of the open stretch.
@@ -48,7 +48,7 @@ extension UndoHistory {
     openIndex.flatMap { undoable[$0].change.messages.first }
   }
 
-  /// A user's next command ends the stretch first. So only changes that are not commands, such as
+  /// A user's next command first ends the stretch. So only changes that are not commands, such as
   /// settings, can follow it in the list.
   fileprivate var openIndex: Int? {
     guard let index = undoable.lastIndex(where: { !$0.change.isByCommand }),
@@ -134,7 +134,7 @@ struct OpenTyping {
 }
 
 extension UndoEntry {
-  /// Adds the inverse of an edition to those that the change has.
+  /// Adds the inverse of an edition to those in the change.
   fileprivate mutating func add(edition step: UndoStep) {
     guard let index = steps.firstIndex(where: { $0.field == step.field }),
       case .files(let taken, let given) = steps[index].value,

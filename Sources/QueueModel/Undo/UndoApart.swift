@@ -1,12 +1,12 @@
 package import SequenceCRDT
 
-/// What is certain on a device that does not know the current state.
+/// The facts that are certain on a device that does not know the current state.
 ///
-/// Such a device has a server, but is not connected or has not caught up. On another device, a
-/// message of its own may have failed, or a session may have got a host or been resumed. So its
-/// copy proves nothing about the present.
+/// Such a device has a server, but is not connected or has not caught up. On another device, its
+/// message may have failed, or a session may have got a host or been resumed. So its copy proves
+/// nothing about the present.
 package struct Apartness: Hashable, Sendable {
-  /// Operations that never left this device, so that no other device can have acted on them.
+  /// Operations that never left this device, so no other device can have acted on them.
   package var unsent: [OperationRange]
 
   package init(unsent: [OperationRange] = []) { self.unsent = unsent }
@@ -63,7 +63,7 @@ extension Apartness {
       case .message(let id):
         guard let present = workspace.messageStates[id]?.session else { continue }
         switch (step.field.part, step.value) {
-        // A message that no other device has blocks nothing there.
+        // A message that exists only here blocks nothing on another device.
         case (.tags(.live), .notes(nil)) where isAlone(id, in: workspace): break
         // A choice among texts lets the message start.
         case (.tags(.edition), .files(let taken, _)) where taken.count < 2: break
@@ -88,14 +88,14 @@ extension UndoStep {
   var letsGoOn: Bool { field.part == .tags(.paused) && value == .notes(nil) }
 }
 
-/// What a session's host runs without a further command.
+/// The messages that a session's host runs without a further command.
 enum UndoTurns {
   /// Whether the host of a session could now start a message that it could not start before, or
   /// only later. It may start at once, or after the present work and the messages before it.
   ///
-  /// A message that moves up because one before it was withdrawn does not count.
+  /// A message that moves up because an earlier one was withdrawn does not count.
   ///
-  /// - Complexity: O(standing messages of the session).
+  /// - Complexity: O(messages in the session's queue).
   static func start(in id: SessionID, from before: Workspace, to after: Workspace) -> Bool {
     let now = turns(of: id, in: after)
     guard let first = now.first else { return false }
@@ -127,18 +127,18 @@ enum UndoTurns {
     var isSkipped: Bool { wait != Wait() }
   }
 
-  /// What a message waits for while the messages after it may start.
+  /// The things that a message waits for while the messages after it may start.
   private struct Wait: Equatable {
     /// The time until which it is skipped.
     var later: Int64?
-    /// The messages that have to succeed first, and whether each may do so without a decision.
+    /// The messages that must succeed first, and whether each may do so without a decision.
     var needs: [MessageID: Bool] = [:]
 
-    /// Whether it does not wait for a message that another wait is for.
+    /// Whether another wait includes a message that this one does not wait for.
     func lacks(_ other: Wait) -> Bool { other.needs.keys.contains { needs[$0] == nil } }
   }
 
-  /// What a session's host runs, in order, without a further command.
+  /// The messages that a session's host runs, in order, without a further command.
   private static func turns(of id: SessionID, in workspace: Workspace) -> [Turn] {
     guard let session = workspace.head(of: id), session.exists, session.host != nil,
       !session.isPaused
@@ -157,7 +157,7 @@ enum UndoTurns {
         ) { first, _ in first })
       let waitsForALook = message.waitsForChoice(under: session.onMerge)
       if message.runState.isHalted || message.isIncomplete || waitsForALook {
-        // The messages that it blocks may start until its own time comes.
+        // The messages behind it may start until its own time comes.
         if wait == Wait() || message.runState.isHalted { break }
         continue
       }
@@ -172,13 +172,13 @@ enum UndoTurns {
 }
 
 extension ShownMessage {
-  /// The time before which it keeps its session from starting anything.
+  /// The time before which its session cannot start anything because of it.
   fileprivate var ownTime: Int64 { max(notBefore ?? 0, heldUntil ?? 0) }
 }
 
 // MARK: - Races
 
-/// The result that an undo or a redo would have; nothing changes.
+/// The result that an undo or a redo would have, without changing anything.
 package struct UndoTrial: Sendable {
   package let operations: [Operation]
   /// The workspace after it.
@@ -220,7 +220,7 @@ package struct UndoTrial: Sendable {
 }
 
 extension UndoObstacle {
-  /// The obstacle that an agent has got a message; nil if the message is unknown.
+  /// The obstacle that an agent already has a message; nil if the message is unknown.
   package static func start(of id: MessageID, in workspace: Workspace) -> UndoObstacle? {
     workspace.messageStates[id].map { .started(id, $0.ranBeginning, $0.session) }
   }

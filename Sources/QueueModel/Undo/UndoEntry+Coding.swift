@@ -300,7 +300,7 @@ private struct UndoReader {
     let field = UndoField(element: element, part: part)
     let isOvertaken = try flag()
     let step = UndoStep(field: field, value: try value(), isOvertaken: isOvertaken)
-    // Checks that operations can be made from what was read.
+    // Checks that operations can be made from the values that were read.
     guard field.canBeUndone, step.fitsOperations else { throw UndoFormatError() }
     return step
   }

@@ -1,5 +1,5 @@
 extension UndoHistory {
-  /// A change with the number under which it is stored; numbers rise.
+  /// A change with the number under which it is stored; numbers increase.
   package struct Entry: Hashable, Sendable {
     /// Copies of an entry share the change, because a history has a thousand entries and each
     /// command moves them.

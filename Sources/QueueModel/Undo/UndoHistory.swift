@@ -1,17 +1,17 @@
 import SequenceCRDT
 
-/// What a device can undo and redo: its user's changes, the latest last, in bounded space.
+/// The changes of a device's user that it can undo and redo, the latest last, in bounded space.
 ///
 /// One command is one change. Typing is joined into changes of up to `Limits.typingScalarsMax`
 /// scalars: commands that only change the text of one message, each at most
 /// `Limits.typingPauseMillisecondsMax` after the previous one, with no undo in between. The parts
-/// of one import are one change, and two imports are two. A new change clears what could be redone. Beyond
-/// `Limits.undoGroupsMax` changes or `Limits.undoBytesMax` bytes the oldest are forgotten.
+/// of one import are one change, and two imports are two. A new change clears the redo list. Beyond
+/// `Limits.undoGroupsMax` changes or `Limits.undoBytesMax` bytes, the oldest are removed.
 package struct UndoHistory: Hashable, Sendable {
   /// What changed since the last save, for a store.
   package struct Changes: Hashable, Sendable {
     package var written: [Entry] = []
-    /// Numbers that no longer hold a change.
+    /// Numbers that no longer belong to a change.
     package var removed: [Int64] = []
 
     package init() {}
@@ -30,7 +30,7 @@ package struct UndoHistory: Hashable, Sendable {
       removed.append(number)
     }
 
-    /// These changes and later ones.
+    /// Combines these changes and later ones.
     func followed(by later: Changes) -> Changes {
       var all = self
       for number in later.removed { all.remove(number) }
@@ -39,8 +39,8 @@ package struct UndoHistory: Hashable, Sendable {
     }
   }
 
-  /// The changes that can be undone, the latest last. A slice forgets its first entry without moving
-  /// the others.
+  /// The changes that can be undone, the latest last. A slice forgets its first entry without
+  /// moving the others.
   package internal(set) var undoable: ArraySlice<Entry> = []
   /// The changes that can be redone, the latest undone last.
   package private(set) var redoable: [Entry] = []
@@ -49,7 +49,7 @@ package struct UndoHistory: Hashable, Sendable {
 
   package init() {}
 
-  /// Loads what a store held, in any order.
+  /// Loads the entries of a store, in any order.
   package init(_ entries: some Sequence<Entry>) {
     let sorted = entries.sorted { $0.number < $1.number }
     undoable = sorted.filter { !$0.isUndone }[...]
@@ -78,7 +78,7 @@ package struct UndoHistory: Hashable, Sendable {
     return entries.first { $0.number == number }?.change.label
   }
 
-  /// Every change, to be stored again as a whole.
+  /// Every change, for storing all of them again.
   package var entries: [Entry] { undoable + redoable }
 
   subscript(undone isUndone: Bool) -> ArraySlice<Entry> {
@@ -140,7 +140,7 @@ package struct UndoHistory: Hashable, Sendable {
     changes.write(undoable[index])
   }
 
-  /// Forgets a change, whose effect stays: undos of older changes leave it alone, too.
+  /// Removes a change, whose effect stays; undos of older changes do not touch it, either.
   mutating func skip(_ number: Int64, _ changes: inout Changes) {
     guard let index = undoable.firstIndex(where: { $0.number == number }) else { return }
     let fields = Set(undoable[index].change.steps.map(\.field))
@@ -160,7 +160,7 @@ package struct UndoHistory: Hashable, Sendable {
     changes.remove(entry)
   }
 
-  /// Forgets the changes from before a time, in milliseconds since 1970.
+  /// Removes the changes from before a time, in milliseconds since 1970.
   package mutating func forget(before milliseconds: Int64) -> Changes {
     var changes = Changes()
     for entry in entries where entry.change.milliseconds < milliseconds { forget(entry, &changes) }
@@ -169,7 +169,7 @@ package struct UndoHistory: Hashable, Sendable {
     return changes
   }
 
-  /// Forgets the oldest changes, undone ones included, beyond the limits.
+  /// Removes the oldest changes, including undone ones, beyond the limits.
   private mutating func trim(_ changes: inout Changes) {
     func exceeds(_ count: Int) -> Bool {
       count > Limits.undoGroupsMax || count > 0 && bytes > Limits.undoBytesMax
@@ -198,13 +198,13 @@ package struct UndoHistory: Hashable, Sendable {
 
   // MARK: - Others' changes
 
-  /// Takes note of operations that are not this user's changes: undoing an earlier change by this
-  /// user does not overwrite what they wrote.
+  /// Records operations that are not this user's changes: undoing an earlier change by this user
+  /// does not overwrite them.
   ///
   /// - Parameters:
   ///   - before: the state before the operations.
   ///   - areOfOthers: whether another device's user may have made them.
-  /// - Complexity: O(operations + what can be undone).
+  /// - Complexity: O(operations + undoable changes).
   package mutating func noteForeign(
     _ operations: [Operation], from before: Workspace, to after: Workspace, areOfOthers: Bool
   ) -> Changes {
@@ -220,9 +220,9 @@ package struct UndoHistory: Hashable, Sendable {
     return changes
   }
 
-  /// Takes over a state: every difference counts as others' work.
+  /// Takes over a state: every difference counts as other users' work.
   ///
-  /// - Complexity: O(what can be undone, and its texts).
+  /// - Complexity: O(undoable changes, and their texts).
   package mutating func noteOtherState(from before: Workspace, to after: Workspace) -> Changes {
     var changes = Changes()
     markAll(&changes) { step, change in
@@ -349,7 +349,7 @@ private struct TouchedFields {
     fields[UndoField(element: element, part: part), default: false] =
       isAdded || fields[UndoField(element: element, part: part)] == true
     switch part {
-    // An agent's changes to a message are not a user's work.
+    // An agent's changes to a message do not count as a user's work.
     case .register(let field) where field >= .run || field == .changedAt: break
     case .tags(.locked), .tags(.queued): break
     default: elements.insert(element)
@@ -372,7 +372,7 @@ private struct TouchedFields {
   }
 
   /// Whether a step's field was written. A new tag counts in any case. A clearing counts only if it
-  /// changed something, since both users may clear the same tags.
+  /// changed something, because both users may clear the same tags.
   func takes(_ step: UndoStep, from before: Workspace, to after: Workspace) -> Bool {
     guard step.field.part != .tags(.attachment) else { return false }
     if step.takesSessionAway, elements.contains(step.field.element) { return true }

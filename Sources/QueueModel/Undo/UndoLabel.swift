@@ -48,9 +48,9 @@ public struct UndoLabel: Hashable, Sendable, CustomStringConvertible {
     case hosted
     /// Tried a message again.
     case retried
-    /// Continued without a message that did not succeed.
+    /// Continued without an unsuccessful message.
     case skipped
-    /// Set what a session's host does without its server.
+    /// Set the policy of a session's host when its server does not answer.
     case setOnLostServer
     /// Stopped a session's agent.
     case stopped
@@ -76,7 +76,7 @@ public struct UndoLabel: Hashable, Sendable, CustomStringConvertible {
     case paired
     /// Changed the address of this device's server.
     case movedServer
-    /// Said which messages have to succeed before one starts.
+    /// Set the messages that must succeed before one starts.
     case needed
   }
 
@@ -91,11 +91,11 @@ public struct UndoLabel: Hashable, Sendable, CustomStringConvertible {
   public var message: MessageID?
   /// How many items the command named.
   public var count: Int
-  /// If the change is about one message, the beginning of its first line, at most 60 characters.
+  /// If the change concerns one message, the beginning of its first line, at most 60 characters.
   /// For a setting, its name; for a push address, the address without its secrets.
   public var text: String?
 
-  /// Puts the parts together.
+  /// Creates a value from its parts.
   public init(
     kind: Kind, session: SessionID? = nil, message: MessageID? = nil, count: Int = 1,
     text: String? = nil
@@ -161,7 +161,7 @@ public struct UndoLabel: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension Command {
-  /// A description of what the command does, for people; nil for undo, redo and reports of agents
+  /// A description of the command's effect, for people; nil for undo, redo and reports of agents
   /// and hosts.
   package var undoLabel: UndoLabel? {
     switch self {

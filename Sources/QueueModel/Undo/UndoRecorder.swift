@@ -1,6 +1,6 @@
 import SequenceCRDT
 
-/// Watches the operations of one command and records the steps that undo them.
+/// Watches the operations of one command, and records the steps that undo them.
 ///
 /// Only the state before the command's first change to a field counts. Elements that the command
 /// itself introduces are not undone piece by piece: a sent message is cancelled, and its text and
@@ -19,7 +19,7 @@ struct UndoRecorder {
   private var introduced: Set<ElementName> = []
   /// In the order in which they were touched.
   private var found: [(field: UndoField, before: Found)] = []
-  /// All their fields, once they are many.
+  /// All their fields, once there are many.
   private var manyFields: Set<UndoField> = []
 
   /// The number of fields that are searched one by one: most commands touch one or two.
@@ -175,7 +175,7 @@ struct UndoRecorder {
     return .notes(before.isEmpty ? nil : notes)
   }
 
-  /// Each file is restored separately: other files may be there before and after.
+  /// Restores each file separately, because others may be there before and after.
   private func files(
     _ before: [WorkspaceImage.Tag], _ after: [WorkspaceImage.Tag]
   ) -> UndoValue? {

@@ -1,6 +1,6 @@
 import SequenceCRDT
 
-/// Command lines for a shell; their words may contain anything.
+/// Command lines for a shell; their words may contain any characters.
 enum ShellLine {
   /// A command with the session as its option.
   static func session(_ command: String, _ id: SessionID) -> String {
@@ -35,8 +35,8 @@ extension String {
 }
 
 extension UndoStep {
-  /// The command line that does what the undo does not; nil if no command would, or if nothing
-  /// would change.
+  /// The command line that has the effect of the undo; nil if no command has, or if nothing would
+  /// change.
   func remedy(in workspace: Workspace) -> String? {
     switch (field.element, field.part, value) {
     case (.message(let id), .tags(.live), .notes(nil)): ShellLine.cancel(id, in: workspace)
@@ -65,7 +65,7 @@ extension UndoStep {
 extension UndoEntry {
   /// The reason why the change cannot be undone, with the command that reverses it now.
   ///
-  /// It is computed on request, since the command depends on what has happened to the change since.
+  /// It is computed on request, because it depends on later events.
   func obstacleByCommand(in workspace: Workspace) -> UndoObstacle {
     switch label.kind {
     case .hosted, .setOnLostServer, .setOnMerge: return registerObstacle(in: workspace)
@@ -112,8 +112,8 @@ extension UndoEntry {
     }
   }
 
-  /// If others have since changed texts of messages that the undo would take out of their queues:
-  /// the command that takes these messages out. nil otherwise.
+  /// The command that takes messages out of their queues if the undo would do that, and others have
+  /// since changed texts of them; nil otherwise.
   func withdrawal(ofRewrittenIn workspace: Workspace) -> String? {
     guard isRewritten else { return nil }
     let words = steps.compactMap { step in
@@ -155,7 +155,7 @@ extension ShellLine {
       == false
   }
 
-  /// A message's id, shortened as far as it stays unique.
+  /// A message's id, shortened while it stays unique.
   fileprivate static func word(for id: MessageID, in workspace: Workspace) -> String {
     let short = String(id.description.prefix(8))
     return (try? workspace.messageID(fromPrefix: short)) == id ? short : id.description
@@ -172,7 +172,7 @@ extension ShellLine {
       ? line("queue edit", [word(for: id, in: workspace)]) : nil
   }
 
-  /// The command that brings a message back to its queue; nil if none would.
+  /// The command that returns a message to its queue; nil if none would.
   fileprivate static func restore(_ id: MessageID, in workspace: Workspace) -> String? {
     works(in: workspace, .restore(id)) ? line("queue restore", [word(for: id, in: workspace)]) : nil
   }

@@ -12,10 +12,10 @@ public struct UndoNext: Hashable, Sendable {
   public var obstacle: UndoObstacle?
   /// Sessions that it would pause so that nothing starts, by id.
   public var pausing: [SessionID]
-  /// Why parts of it would be left alone.
+  /// Why parts of it would not be undone.
   public var leaving: [UndoObstacle]
 
-  /// Puts the parts together.
+  /// Creates a value from its parts.
   public init(
     change: Int64, label: UndoLabel, milliseconds: Int64, isShared: Bool = false,
     obstacle: UndoObstacle? = nil, pausing: [SessionID] = [], leaving: [UndoObstacle] = []
@@ -36,11 +36,11 @@ public enum UndoObstacle: Hashable, Sendable {
   case started(MessageID, String, SessionID?)
   /// As `started`, but the undo was written before that was known.
   case late(MessageID, String, SessionID?)
-  /// An agent has had the message with this text. The command, if there is one, does what the undo
-  /// would do.
+  /// An agent has had the message with this text. The command, if there is one, has the effect of
+  /// the undo.
   case ended(MessageID, String, remedy: String?)
   /// Another change has written the same field since, or nothing of the change is left. The
-  /// command, if there is one, does what the undo would do.
+  /// command, if there is one, has the effect of the undo.
   case overtaken(remedy: String?)
   /// No undo reverses such a change, but this command does.
   case needsCommand(String)
@@ -48,7 +48,7 @@ public enum UndoObstacle: Hashable, Sendable {
   /// This command does it directly.
   case apart(String)
   /// Another user has since changed the text of a message that the undo would remove from the
-  /// queue. The command does what the undo would do.
+  /// queue. The command has the effect of the undo.
   case rewritten(command: String)
   /// Such a change cannot be undone; the command, if there is one, continues from here.
   case final(remedy: String?)
@@ -67,7 +67,7 @@ public enum UndoObstacle: Hashable, Sendable {
     }
   }
 
-  /// The command to give instead; nil if there is none.
+  /// The command to use instead; nil if there is none.
   public var command: String? {
     switch self {
     case .started(_, _, let session), .late(_, _, let session):
@@ -108,13 +108,13 @@ public struct UndoResult: Hashable, Sendable {
   public var label: UndoLabel
   /// Sessions that the same command paused to prevent starts, by id.
   public var paused: [SessionID]
-  /// Why parts of the change were left alone.
+  /// Why parts of the change were not undone.
   public var left: [UndoObstacle]
-  /// Messages for which the authority has not answered: their change counts unless an agent has got
-  /// them meanwhile.
+  /// Messages for which the authority has not answered: their change applies unless an agent has
+  /// got them meanwhile.
   public var unconfirmed: [MessageID]
 
-  /// Puts the parts together.
+  /// Creates a value from its parts.
   public init(
     label: UndoLabel, paused: [SessionID] = [], left: [UndoObstacle] = [],
     unconfirmed: [MessageID] = []

@@ -1,18 +1,18 @@
 import SequenceCRDT
 
-/// Takes a change back step by step, unless another device's change or an agent is in the way.
+/// Undoes a change step by step, unless another device's change or an agent prevents it.
 struct UndoReversal {
   let entry: UndoEntry
-  /// Fields that later changes by this device wrote: they are left alone.
+  /// Fields that later changes by this device wrote, and that are not touched.
   let later: Set<UndoField>
   /// The editions that changes by this device added, by their short notes.
   let own: Set<String>
   /// Sessions to pause first, to prevent starts.
   let pausing: [SessionID]
-  /// What is certain on a device that does not know the current state; nil if its copy is the
-  /// current state.
+  /// The facts that are certain on a device that does not know the current state; nil if its copy
+  /// is the current state.
   let apart: Apartness?
-  /// Why steps were left alone, each reason once.
+  /// Why steps were not undone, each reason once.
   private(set) var left: [UndoObstacle] = []
   /// Sessions that were restored or kept alive.
   private var revived: Set<SessionID> = []
@@ -31,7 +31,7 @@ struct UndoReversal {
   mutating func write(by author: inout CommandAuthor) {
     for session in pausing { pause(session, by: &author) }
     let isBlocked = hasNoMessageLeft(author.workspace)
-    // Stops come before starts, because another device may receive the operations one by one.
+    // Stops precede starts, because another device may receive the operations one by one.
     for step in entry.steps.enumerated().sorted(by: {
       ($0.element.rank, $0.offset) < ($1.element.rank, $1.offset)
     }).map(\.element) {
@@ -87,14 +87,14 @@ struct UndoReversal {
       .isOvertaken(in: workspace, later: later)
   }
 
-  /// The reason why a session is not removed; nil if it may be. An added session stays if it holds
-  /// anything that the change did not make. If the deletion of a session is redone, the session
-  /// stays if agents have worked in it.
+  /// The reason why a session is not removed; nil if it may be. An added session stays if it
+  /// contains anything that the change did not make. If the deletion of a session is redone, the
+  /// session stays if agents have worked in it.
   private func history(
     of id: SessionID, _ step: UndoStep, _ workspace: Workspace
   ) -> UndoObstacle? {
     let byHand = UndoObstacle.needsCommand(ShellLine.named("session delete", id))
-    // Another device may use it without this device knowing.
+    // Another device may use it, unknown to this device.
     if let apart, !apart.isAlone(id, in: workspace) {
       return .apart(ShellLine.named("session delete", id))
     }
@@ -116,8 +116,8 @@ struct UndoReversal {
     return !step.isOvertaken && !isPaused && session.task == nil && holdsNothing ? nil : byHand
   }
 
-  /// Whether it restores what a session had before it was deleted and began as a new one. It gets
-  /// that back, and is deleted again.
+  /// Whether it restores a property that a session had before it was deleted and began as a new
+  /// one. The session gets it back, and is deleted again.
   private func brings(back part: UndoField.Part, of id: SessionID) -> Bool {
     entry.steps.contains { step in
       guard step.field == UndoField(element: .session(id), part: part), !step.isOvertaken else {
@@ -195,7 +195,7 @@ struct UndoReversal {
       }
     default: break
     }
-    // An earlier reason of a pause replaces the command's own.
+    // The earlier reason of a pause replaces the command's own.
     let isReplaced = field == .paused && state?.notes(.paused) != notes
     guard present.isEmpty || isReplaced else { return }
     var clears = present
@@ -340,7 +340,7 @@ extension UndoStep {
 }
 
 extension CommandAuthor {
-  /// A message that comes back keeps its session alive.
+  /// A restored message keeps its session alive.
   mutating func keepAlive(_ key: SessionID) {
     guard let session = workspace.sessionStates[key],
       let reference = session.element.references.first

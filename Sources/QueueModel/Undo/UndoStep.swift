@@ -8,7 +8,7 @@ package struct UndoStep: Hashable, Sendable {
   package var field: UndoField
   /// The value to restore.
   package var value: UndoValue
-  /// Whether another user wrote it since. For a text, its places can then no longer be counted.
+  /// Whether another user wrote it since. The places of a text can then no longer be counted.
   package var isOvertaken = false
 }
 
@@ -44,7 +44,7 @@ package struct UndoPlace: Hashable, Sendable {
   package var session: SessionID?
   /// Its former slot.
   package var slot: OperationID
-  /// The element beside that slot, in case it is forgotten.
+  /// The element beside that slot, in case the slot is forgotten.
   package var left: ElementName?
   package var right: ElementName?
 }
@@ -60,7 +60,7 @@ package struct TextReversal: Hashable, Sendable {
   package var ids: [OperationRange]
   /// The text to restore there.
   package var old: String
-  /// The scalars on both sides, as anchors if others typed in the text since.
+  /// The scalars on both sides, as anchors if others have typed in the text since.
   package var left: OperationID?
   package var right: OperationID?
 }
@@ -72,17 +72,17 @@ package struct UndoEntry: Hashable, Sendable {
   /// When it was made, by the device's hybrid clock, in milliseconds since 1970.
   package var milliseconds: Int64
   package var steps: [UndoStep] = []
-  /// Whether it cannot be undone, but is only listed, with the command that reverses it now.
+  /// Whether it is only listed, with the command that reverses it now, and cannot be undone.
   package var isByCommand = false
-  /// The value of a setting before; nil if it was not set.
+  /// The former value of a setting; nil if it was not set.
   package var former: String?
   /// Whether others have worked on its messages since; on its sessions, if it has no messages.
   package var isShared = false
-  /// Whether others have changed a text of its messages since.
+  /// Whether others have changed the text of one of its messages since.
   package var isRewritten = false
   /// The stretch of typing of which it is the latest part, until an edition ends that stretch.
   package var typing: TypingStretch?
-  /// Whether it is a later part of the import before it; only until it is recorded.
+  /// Whether it is a later part of the preceding import; only until it is recorded.
   var continuesImport = false
 
   package init(label: UndoLabel, milliseconds: Int64) {
@@ -136,7 +136,7 @@ extension ElementName {
 // MARK: - The state of a thing
 
 extension Workspace {
-  /// The operations that gave a field its value; if they differ later, the field was written since.
+  /// The operations that gave a field its value. If they differ later, the field was written since.
   /// For a text, these are the visible ones.
   ///
   /// - Complexity: O(1); O(text) of a text.

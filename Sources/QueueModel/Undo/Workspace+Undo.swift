@@ -2,7 +2,7 @@ import SequenceCRDT
 
 extension Workspace {
   /// Performs a command with undo and redo: `history` records how to undo it. A command that cannot
-  /// be undone counts as another user's, and does not clear what can be redone.
+  /// be undone counts as another user's, and does not clear the redo list.
   ///
   /// A user's command that changes something and does not continue the open stretch of typing ends
   /// it, before its own operations.
@@ -70,7 +70,7 @@ extension Workspace {
     var entry = UndoEntry(
       label: label.completed(in: self), milliseconds: context.stamp.milliseconds)
     if let merged, shownMessage(merged)?.isMerged == false { entry.label.kind = .chosen }
-    // What was there before is not imported.
+    // The existing content is not imported.
     if case .imported(let counts) = outcome.notice { entry.label.count = counts.messages }
     if case .importDocument(let part) = command { entry.continuesImport = part.isContinuation }
     entry.steps = steps
@@ -80,7 +80,7 @@ extension Workspace {
     return (outcome, changes)
   }
 
-  /// What an undo or a redo would do now; nil if there is nothing.
+  /// The effect of an undo or a redo now; nil if there is nothing.
   package func next(
     of history: UndoHistory, isUndone: Bool, apart: Apartness? = nil
   ) -> UndoNext? {
@@ -100,7 +100,7 @@ extension Workspace {
       leaving: plan.left)
   }
 
-  /// Nothing of a trial is kept, so its author does not matter.
+  /// No result of a trial is kept, so its author does not matter.
   func trialContext(_ apart: Apartness?) -> CommandContext {
     var context = CommandContext(
       replica: ReplicaID(rawValue: .max), stamp: latestStamp, recordsUndo: false)

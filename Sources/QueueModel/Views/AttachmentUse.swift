@@ -23,6 +23,6 @@ extension Workspace {
 public struct AttachmentUse: Hashable, Sendable {
   /// The file, as one of the messages describes it.
   public var attachment: Attachment
-  /// Whether a message that waits needs it.
+  /// Whether a waiting message needs it.
   public var isWaiting = false
 }

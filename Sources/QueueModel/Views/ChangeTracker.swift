@@ -3,8 +3,8 @@ public enum WorkspaceChange: Hashable, Sendable {
   /// The thread queue changed by these steps.
   case threads([QueueChange<ThreadView>])
   /// A session's message queue changed by these steps. A message that moves to another queue is
-  /// removed from one and inserted into the other, one step in each. So a queue can be followed
-  /// without the others. The removal comes first.
+  /// removed from one and inserted into the other, one step in each, the removal first. So a
+  /// program can follow a queue without the others.
   case messages(SessionID, [QueueChange<MessageView>])
   /// A session appeared, or its summary (name, project, pause, lock, count) changed. `task` reports
   /// the work of its agent; the view has the present work.
@@ -18,7 +18,7 @@ public enum WorkspaceChange: Hashable, Sendable {
   case task(TaskState)
 }
 
-/// Keeps the views as last reported and turns touched queues into minimal changes.
+/// Keeps the last reported views, and turns touched queues into minimal changes.
 public struct ChangeTracker: Sendable {
   private var threads: [ThreadView]
   private var messages: [SessionID: [MessageView]]
@@ -26,7 +26,7 @@ public struct ChangeTracker: Sendable {
   private var sessions: [SessionID: SessionView]
   private var tasks: [SessionID: TaskState]
 
-  /// Starts from a workspace as it is now; the first changes are those after it.
+  /// Starts from a workspace as it is now; reports changes from then on.
   public init(workspace: Workspace) {
     threads = workspace.threadQueue().threads
     let known = workspace.sessions()

@@ -9,9 +9,9 @@ public struct HistoryEntry: Hashable, Sendable {
   /// When it happened on that device's clock, in milliseconds since 1970, to within a second; nil
   /// if it is unknown.
   public var milliseconds: Int64?
-  /// What happened.
+  /// The event.
   public var action: HistoryAction
-  /// The session of the event; for a message, the queue that it was put in, else its present queue.
+  /// The session of the event. For a message, the queue that it was put in, else its present queue.
   public var session: SessionID?
   /// The message of the event.
   public var message: MessageID?
@@ -33,11 +33,11 @@ public struct HistoryEntry: Hashable, Sendable {
   public var lastSeq: UInt32 { operations.last }
 }
 
-/// What can happen in a workspace.
+/// The events that can happen in a workspace.
 public enum HistoryAction: Hashable, Sendable {
   /// A device joined, or was renamed to this.
   case joined(name: String)
-  /// The session was made known.
+  /// The session was added.
   case addedSession
   /// The session got this name.
   case renamedSession(String)
@@ -51,7 +51,7 @@ public enum HistoryAction: Hashable, Sendable {
   case edited(inserted: Int, deleted: Int)
   /// A user checked a merged text and chose one.
   case savedText
-  /// A user changed its text without having seen another change, and both were merged.
+  /// A user changed its text without seeing another change, and both were merged.
   case merged(inserted: Int, deleted: Int)
   /// The message was moved within its queue, or into this queue.
   case moved
@@ -85,7 +85,7 @@ public enum HistoryAction: Hashable, Sendable {
   case lockedThread
   /// The thread was unlocked.
   case unlockedThread
-  /// The session's agent runs on this device now; empty if on none.
+  /// The session's agent now runs on this device; empty for none.
   case setHost(device: String)
   /// Whether the session's agent continues or is stopped if its host loses the server.
   case setOnLostServer(String)
@@ -209,7 +209,7 @@ extension HistoryAction: CustomStringConvertible {
 }
 
 extension HistoryAction {
-  /// A note behind a phrase: most are sentences of their own.
+  /// A note after a phrase: most are sentences of their own.
   fileprivate static func appended(_ note: String) -> String {
     guard let first = note.first else { return "" }
     return "\(first.isUppercase ? "." : ",") \(note)"
@@ -227,11 +227,11 @@ extension HistoryAction {
 public enum HistorySubject: Hashable, Sendable {
   /// Everything.
   case workspace
-  /// A session: its settings, its thread, and the messages it holds or was given.
+  /// A session: its settings, its thread, and its present and former messages.
   case session(SessionID)
   /// One message.
   case message(MessageID)
-  /// Whatever entered or left the thread queue, or changed in it (S2-97).
+  /// Everything that entered or left the thread queue, or changed in it (S2-97).
   case threadQueue
   /// As `threadQueue`, for one thread.
   case thread(SessionID)
@@ -255,7 +255,7 @@ public struct HistoryPosition: Hashable, Comparable, Sendable, CustomStringConve
   /// The number of the event within the log entry, from 0.
   public var index: Int
 
-  /// Names a place.
+  /// Creates a place.
   public init(entry: Int64, index: Int) {
     self.entry = entry
     self.index = index
@@ -287,7 +287,7 @@ public struct HistoryPage: Hashable, Sendable {
   /// Where the next page continues; nil if the log has nothing older.
   public var next: HistoryPosition?
 
-  /// Puts a page together.
+  /// Creates a page.
   public init(entries: [HistoryEntry] = [], next: HistoryPosition? = nil) {
     self.entries = entries
     self.next = next

@@ -7,7 +7,7 @@ public enum HistoryError: Error, Hashable, Sendable {
   /// The version contains operations without others that they depend on; no device was ever in that
   /// state.
   case incompleteVersion
-  /// The log begins later: a snapshot replaced what was before.
+  /// The log begins later: a snapshot replaced the earlier entries.
   case forgotten(earliest: VersionVector)
 
   /// A stable name for scripts and the local API.

@@ -1,8 +1,8 @@
 /// The elements that a user's word names, among elements that have an id and may have a name. All
 /// programs and all kinds of elements use this one rule.
 ///
-/// A whole id comes first; then whole names, as they are written, then in any case; then
-/// beginnings, of 4 characters or more. So the name of an element means that element, or causes an
+/// A whole id comes first; then whole names, first in the written case, then in any case; then
+/// beginnings of 4 characters or more. So the name of an element means that element, or causes an
 /// error, and never means another one whose id begins with the same letters.
 package enum NameMatch<Item> {
   case one(Item)
@@ -18,7 +18,7 @@ package enum NameMatch<Item> {
       }
   }
 
-  /// All that fit.
+  /// All that match.
   package var all: [Item] {
     switch self {
     case .one(let item): [item]
@@ -31,8 +31,8 @@ package enum NameMatch<Item> {
   package enum Names {
     /// Users gave them: a whole name precedes beginnings of ids.
     case given
-    /// The elements named themselves: a name counts no more than the beginning of another element's
-    /// id.
+    /// The elements named themselves: a name has no higher rank than the beginning of another
+    /// element's id.
     case own
   }
 

@@ -10,7 +10,7 @@ extension Workspace {
   }
 }
 
-/// Describes operations in words, with the workspace's names of the elements that they change.
+/// Describes operations as text, with the workspace's names of the elements that they change.
 private struct OperationHistory {
   private(set) var entries: [HistoryEntry] = []
   private let workspace: Workspace
@@ -167,7 +167,7 @@ extension [HistoryEntry] {
 }
 
 extension [Operation] {
-  /// Whether an operation is the edition of letters that are in the history already: it settles
+  /// Whether an operation is the edition of letters that are already in the history: it settles
   /// nothing, and no other edition is restored with it.
   fileprivate func endsTyping(at index: Int) -> Bool {
     guard let element = self[index].editedElement,
@@ -185,7 +185,7 @@ extension Operation {
     if case .addTag(let element, .edition, _, _) = body { element } else { nil }
   }
 
-  /// Whether it only marks that a change begins or is complete, who made it, or when.
+  /// Whether it only marks that a change begins or is complete, its author or its time.
   fileprivate var marksAChange: Bool {
     switch body {
     case .addTag(_, .incomplete, _, _), .clearTags(_, .incomplete, _), .addTag(_, .byAgent, _, _),

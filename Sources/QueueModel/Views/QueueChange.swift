@@ -9,8 +9,8 @@ public protocol PositionedView: Identifiable, Hashable, Sendable where ID: Senda
 extension MessageView: PositionedView {}
 extension ThreadView: PositionedView {}
 
-/// One step from an old list to a new one; applying all steps in order to a mirror of the old list
-/// gives the new list. Indexes count from 0 in the mirror at that moment.
+/// One step from an old list to a new one. All steps, applied in order to a mirror of the old list,
+/// give the new list. Indexes count from 0 in the mirror at that moment.
 public enum QueueChange<Item: PositionedView>: Hashable, Sendable {
   /// `Item` appears at the index.
   case insert(Item, at: Int)
@@ -21,8 +21,8 @@ public enum QueueChange<Item: PositionedView>: Hashable, Sendable {
   /// The item at the index has new values.
   case update(Item, at: Int)
 
-  /// The fewest steps from `old` to `new`: as few moves as a longest increasing subsequence
-  /// allows, no update for a mere change of position.
+  /// The fewest steps from `old` to `new`: as few moves as a longest increasing subsequence allows,
+  /// and no update for a mere change of position.
   ///
   /// - Complexity: O(*n* log *n*) and O(*n*) a moved or inserted item.
   public static func changes(from old: [Item], to new: [Item]) -> [QueueChange] {
@@ -63,9 +63,9 @@ public enum QueueChange<Item: PositionedView>: Hashable, Sendable {
     return steps
   }
 
-  /// Does the step on a mirror and renews the derived positions.
+  /// Applies the step to a mirror, and updates the derived positions.
   ///
-  /// - Precondition: the mirror is in the state the step was made for.
+  /// - Precondition: the mirror is in the state for which the step was made.
   public func apply(to mirror: inout [Item]) {
     switch self {
     case .insert(let item, let index):

@@ -10,7 +10,7 @@ struct ShownMessage {
   var runState: RunState
   private let source: Source
 
-  /// Where the rest is read, on demand.
+  /// The source of the other values, read on demand.
   private enum Source {
     case state(ElementState, MessageText?)
     /// It is in a packed session.
@@ -71,7 +71,7 @@ extension ShownMessage {
     guard runState.isInFlight, !has(.live) else { return nil }
     return isStopped(runState.run?.attempt ?? 0) ? .stopped : .cancelled
   }
-  /// Whether a user stopped an attempt at it, and it was not restored since.
+  /// Whether a user stopped an attempt at it, and it has not been restored since.
   func isStopped(_ attempt: UInt16) -> Bool {
     !has(.live) && register(.stopped) == .number(UInt64(attempt))
   }
@@ -79,7 +79,7 @@ extension ShownMessage {
   var notBefore: Int64? { register(.notBefore)?.milliseconds }
   var heldUntil: Int64? { register(.heldUntil)?.milliseconds }
   var later: Int64? { register(.later)?.milliseconds }
-  /// The messages that have to succeed before it is in line.
+  /// The messages that must succeed before it is in line.
   var needs: [MessageID] { MessageNeeds.ids(register(.needs)) }
   var project: String? { nonEmptyText(.project) }
   /// The error of the latest attempt before an import.
@@ -194,7 +194,7 @@ extension Workspace {
 }
 
 extension Withdrawal {
-  /// Whether a user stopped an attempt at a message, and it was not restored since.
+  /// Whether a user stopped an attempt at a message, and it has not been restored since.
   package static func stops(
     _ attempt: UInt16, at id: MessageID, in workspace: Workspace
   ) -> Bool {
@@ -211,7 +211,7 @@ extension MessageState {
   var block: QueueBlock { QueueBlock(wasTried: element.registers[.run] != nil, priority) }
 }
 
-/// The parts of a queue in effective order, whatever the slots say.
+/// The parts of a queue in effective order, whatever the order of the slots.
 package enum QueueBlock: Int, CaseIterable, Sendable {
   case tried, urgent, normal
 

@@ -11,14 +11,14 @@ public struct ThreadStatistics: Hashable, Sendable {
   /// How long a user needs for a thread, in milliseconds: the median of their own latest reviews.
   /// nil if there are too few.
   public var reviewMilliseconds: Int64?
-  /// The number of reviews behind that median.
+  /// The number of reviews in that median.
   public var reviews: Int
   /// The estimated time for all ready threads, in milliseconds.
   public var estimateMilliseconds: Int64? { reviewMilliseconds.map { $0 * Int64(ready) } }
 
-  /// The number of latest reviews that are used.
+  /// The maximum number of reviews used, the latest.
   public static let reviewsMax = 100
-  /// The number of reviews below which nothing is estimated.
+  /// The minimum number of reviews for an estimate.
   public static let reviewsMin = 3
   /// A longer time between two threads does not count as a review.
   public static let reviewMillisecondsMax: Int64 = 30 * 60 * 1_000
@@ -27,8 +27,8 @@ public struct ThreadStatistics: Hashable, Sendable {
 
   /// Counts a thread queue, and estimates from the history of the thread queue.
   ///
-  /// A review begins when its user has finished with another thread, and ends with the prompt that
-  /// they send: so it is the time between sends in two threads, unless they paused.
+  /// A review begins when its user has finished with another thread, and ends with their next
+  /// prompt. So it is the time between sends in two threads, unless they paused.
   ///
   /// - Parameter history: entries of `HistorySubject.threadQueue`, the newest first.
   public init(of view: ThreadQueueView, history: [HistoryEntry]) {
@@ -48,7 +48,7 @@ public struct ThreadStatistics: Hashable, Sendable {
     var next: (session: SessionID, milliseconds: Int64)?
     for entry in history {
       guard times.count < reviewsMax else { break }
-      // A thread that an undo or a user put back was not answered.
+      // A thread that an undo or a user restored was not answered.
       guard case .queued = entry.action, let session = entry.session,
         let milliseconds = entry.milliseconds
       else { continue }

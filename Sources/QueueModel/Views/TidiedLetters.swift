@@ -1,6 +1,6 @@
 import SequenceCRDT
 
-/// Changes to letters that devices make by themselves, without a user's edit.
+/// Changes to letters that devices make automatically, without a user's edit.
 extension [Operation] {
   /// The operations that change the letters to the text that an agent gets, after the start of its
   /// attempt, and those that forget the text of an ended message.
@@ -29,7 +29,7 @@ extension [Operation] {
     return tidied
   }
 
-  /// Whether an attempt starts before these letters, and an edition with what its agent gets
+  /// Whether an attempt starts before these letters, and an edition with the text for its agent
   /// follows them.
   private func settleRanText(_ letters: Range<Int>) -> Bool {
     guard letters.lowerBound > startIndex, letters.upperBound < endIndex,

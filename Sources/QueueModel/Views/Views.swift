@@ -8,7 +8,7 @@ public struct MessageView: Hashable, Sendable, Identifiable {
   public var content: String
   /// Its priority; urgent messages precede normal ones.
   public var priority: Priority
-  /// Whether it waits or was cancelled.
+  /// Whether it waits, or how it left its queue.
   public var status: MessageStatus
   /// Place in the effective order, from 1; 0 for a message that is in no queue.
   public var position: Int
@@ -36,7 +36,7 @@ public struct MessageView: Hashable, Sendable, Identifiable {
   /// The time before which it is not in line, because a user postponed it, in milliseconds since
   /// 1970; it may have passed.
   public var later: Int64?
-  /// The messages that have to succeed before it is in line, whether or not they have; see
+  /// The messages that must succeed before it is in line, whether or not they have; see
   /// `Workspace.unmetNeeds(of:)`.
   public var needs: [MessageID] = []
   /// How a user withdrew it while it runs; nil if no user did. Unless the attempt succeeds, it
@@ -59,9 +59,9 @@ public struct MessageView: Hashable, Sendable, Identifiable {
 
 /// How a message that an agent has was withdrawn.
 public enum Withdrawal: Hashable, Sendable {
-  /// It was cancelled as it started: its agent continues.
+  /// It was cancelled as it started; its agent continues.
   case cancelled
-  /// Its agent was stopped: it stops within seconds, or when its device is back.
+  /// Its agent was stopped; it stops within seconds, or when its device is back.
   case stopped
 }
 
@@ -114,7 +114,7 @@ public struct MessageQueueView: Hashable, Sendable {
   public var session: SessionID
   /// Whether nothing may start.
   public var paused: Bool
-  /// The reasons given with the pauses that hold, in a fixed order.
+  /// The reasons of the open pauses, in a fixed order.
   public var pauseReasons: [String]
   /// The waiting messages; positions run from 1 without gaps.
   public var messages: [MessageView]
@@ -149,7 +149,7 @@ public struct ThreadView: Hashable, Sendable, Identifiable {
   public var name: String
   /// Its project path, empty if none was given.
   public var project: String
-  /// Place from 1 over all threads in the queue, locked ones counted (S2-34).
+  /// Place from 1 over all threads in the queue, including locked ones (S2-34).
   public var position: Int
   /// Milliseconds since 1970 of the latest requeue.
   public var queuedAt: Int64
@@ -162,7 +162,7 @@ public struct ThreadQueueView: Hashable, Sendable {
   /// Every thread in the queue in order, locked ones too.
   public var threads: [ThreadView]
 
-  /// Puts a view together.
+  /// Creates a view.
   public init(threads: [ThreadView]) {
     self.threads = threads
   }
@@ -172,8 +172,8 @@ public struct ThreadQueueView: Hashable, Sendable {
 
   /// The threads of a project, with their places in the whole queue (S2-91).
   ///
-  /// - Parameter project: a path, which includes the folders below it; or, without a slash, the
-  ///   name of any folder on the way.
+  /// - Parameter project: a path, which includes the folders below it, or the name of any folder on
+  ///   the way, without a slash.
   public func inProject(_ project: String) -> ThreadQueueView {
     var wanted = project[...]
     while wanted.count > 1, wanted.hasSuffix("/") { wanted.removeLast() }
@@ -207,7 +207,7 @@ public struct SessionView: Hashable, Sendable, Identifiable {
   public var locked: Bool
   /// The device on which its agent runs; nil if none was named.
   public var host: DeviceID?
-  /// What that device does with an agent at work when its server does not answer.
+  /// The policy of that device for an agent at work when its server does not answer.
   public var onLostServer: LostServerPolicy
   /// Whether its messages start if their text was merged.
   public var onMerge: MergePolicy

@@ -1,7 +1,7 @@
 import SequenceCRDT
 
-/// The effective order of a queue: what is in flight or was tried already, then urgent, then normal, each
-/// in slot order (S0-55).
+/// The effective order of a queue: messages in flight or already tried, then urgent, then normal
+/// ones, each in slot order (S0-55).
 extension Workspace {
   /// The waiting messages of a session in effective order, or those at some places of it, from 0.
   ///
@@ -34,7 +34,7 @@ extension Workspace {
     return sessionStates[message.session]?.standingIndex(of: message)
   }
 
-  /// The place of a message from 1, as answers and views say it; 0 if it does not wait.
+  /// The place of a message from 1, as answers and views show it; 0 if it does not wait.
   func position(of id: MessageID) -> Int { waitingIndex(of: id).map { $0 + 1 } ?? 0 }
 
   /// The same, without unpacking the message's session.

@@ -47,7 +47,7 @@ extension Workspace {
       host: state.host)
   }
 
-  /// A session's waiting messages in the order of their places only, which reordering changes
+  /// A session's waiting messages in the order of their places alone, which reordering changes
   /// (S0-55).
   public func placedOrder(of session: SessionID) -> [MessageView] {
     let positions = effectiveOrder(of: session).enumerated()
@@ -82,8 +82,8 @@ extension Workspace {
     return view(of: message, position: position(of: message))
   }
 
-  /// The data of a message for its agent besides the text: the files, and its own project or its
-  /// session's. nil if there is no such message.
+  /// The data of a message for its agent in addition to the text: the files, and its own project or
+  /// its session's. nil if there is no such message.
   ///
   /// - Complexity: O(log).
   package func surroundings(
@@ -146,7 +146,7 @@ extension Workspace {
       .sorted { $0.id < $1.id }.map { view(of: $0, position: 0) }
   }
 
-  /// The message that a full id or a unique beginning of 4 digits or more names; hyphens may be left out.
+  /// The message with a full id or a unique beginning of 4 digits or more; hyphens may be left out.
   ///
   /// - Throws: `QueueError.messageNotFound`, or `messageAmbiguous` with up to ten candidates.
   /// - Complexity: O(messages) for a prefix.
@@ -203,7 +203,7 @@ extension Workspace {
 }
 
 extension MessageCandidate {
-  /// - Parameter ids: all with the same beginning, in order; the message's own has the index.
+  /// - Parameter ids: all with the same beginning, in order; the message's own is at the index.
   fileprivate init(_ message: ShownMessage, at index: Int, of ids: [MessageID]) {
     let digits = Array(message.id.description)
     let alike = [index - 1, index + 1].filter(ids.indices.contains).map { other in

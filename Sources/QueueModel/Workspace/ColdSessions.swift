@@ -1,6 +1,6 @@
 import SequenceCRDT
 
-/// The sessions of an opened snapshot that nothing has touched, with tables to find their content.
+/// The untouched sessions of an opened snapshot, with tables for finding their content.
 ///
 /// It never changes: a workspace keeps its changes separately. It is a class, so that all copies of
 /// a workspace share it.
@@ -208,7 +208,7 @@ final class ColdSessions: Sendable {
     return inFront..<inFront + here.count { $0 == block }
   }
 
-  /// Reads a session with all it holds.
+  /// Reads a session with all its content.
   func thaw(_ index: Int) throws(MergeError) -> RestoredSession {
     let restored = try RestoredSession(packed.session(at: index))
     guard restored.session.key == keys[index], restored.session.standing.count == waiting(index),

@@ -1,6 +1,6 @@
 package import SequenceCRDT
 
-/// A session or a message, whichever of its introductions an operation names.
+/// A session or a message, independent of the introduction that an operation names.
 package enum ElementName: Hashable, Sendable {
   case session(SessionID)
   case message(MessageID)

@@ -27,7 +27,7 @@ struct TagSet: Hashable, Sendable {
   var ids: [OperationID] { tags.map(\.id) }
 
   mutating func insert(_ id: OperationID, note: String = "") {
-    // From the end: most new tags have the highest id.
+    // Searches from the end, because most new tags have the highest id.
     let index = (tags.lastIndex { $0.id < id } ?? -1) + 1
     tags.insert(WorkspaceImage.Tag(id: id, note: note), at: index)
   }
@@ -75,7 +75,7 @@ struct ElementState: Sendable {
     tags[field]?.tags.map(\.note) ?? []
   }
 
-  /// Clears the tags an author saw and puts the author's own, if there is one.
+  /// Clears the tags that an author saw, and adds the author's own, if there is one.
   mutating func updateTags(
     _ field: TagField, clearing ids: [OperationID], adding tag: OperationID?, note: String = ""
   ) {
@@ -193,7 +193,7 @@ struct MessageState: Sendable {
       set { text.content = newValue }
     }
 
-    /// Whether the content is more or less than the one insertion that came with the message.
+    /// Whether the content differs from the one insertion that came with the message.
     var isEdited: Bool {
       let runs = text.canonicalRuns
       guard let run = runs.first, runs.count == 1, run.isVisible else { return true }
@@ -221,7 +221,7 @@ struct MessageState: Sendable {
     _read { yield fields.value.element }
     _modify { yield &fields.value.element }
   }
-  /// By id; more than one if devices added the same id without knowing of each other.
+  /// By id; more than one if devices added the same id independently.
   var additions: [Addition] {
     _read { yield fields.value.additions }
     _modify { yield &fields.value.additions }
@@ -242,12 +242,12 @@ struct MessageState: Sendable {
 
   var priority: Priority { Priority(element.registers[.priority]?.value) }
 
-  /// The addition whose content shows: the earliest by stamp, then id.
+  /// The addition whose content is visible: the earliest by stamp, then id.
   var primary: Addition? {
     additions.min { ($0.stamp, $0.id) < ($1.stamp, $1.id) }
   }
 
-  /// Whether a text is open although the message has ended, so that it is not likely to be edited.
+  /// Whether the message has ended, so that edits are unlikely, and a text is still open.
   var hasOpenTextThoughOver: Bool { !stands && additions.contains { $0.text.isOpen } }
 
   mutating func packTexts() {
@@ -256,7 +256,7 @@ struct MessageState: Sendable {
 
   /// Edits the text of an addition.
   ///
-  /// - Returns: the session whose queue holds the message, and whether it has an open text though it is over.
+  /// - Returns: the session whose queue holds the message, and whether it ended with an open text.
   mutating func editText(
     of addition: OperationID, _ body: (inout MessageText) throws(SequenceFault) -> Void
   ) throws(SequenceFault) -> (session: SessionID, isToPack: Bool) {

@@ -1,6 +1,6 @@
 /// Values by field, for the few fields that an element has: an array in the order of the fields.
 ///
-/// A workspace has two of these for each message, and a dictionary takes more than what is in it.
+/// A workspace has two of these for each message, and a dictionary is larger than its content.
 struct FieldTable<Field: RawRepresentable & Sendable, Value: Sendable>: Sendable
 where Field.RawValue == UInt8 {
   /// In the order of the fields' numbers.

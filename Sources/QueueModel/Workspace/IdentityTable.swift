@@ -1,11 +1,11 @@
 /// Finds values by their hash among values that are kept elsewhere, numbered from 0: four bytes an
-/// entry; a dictionary of ids takes fifty.
+/// entry. A dictionary of ids takes fifty.
 struct IdentityTable: Sendable {
   /// By hash, with linear probing: the number + 1, or 0 for an empty place.
   private var entries: [UInt32] = []
   private let mask: Int
 
-  /// Makes room for so many values.
+  /// Reserves room for this many values.
   ///
   /// - Precondition: the count is below 2³¹.
   init(capacity: Int) {
@@ -15,7 +15,7 @@ struct IdentityTable: Sendable {
     entries = Array(repeating: 0, count: size)
   }
 
-  /// The number of the value with a hash that fits.
+  /// The number of the value with a hash for which `fits` is true.
   func find(_ hash: Int, where fits: (Int) -> Bool) -> Int? {
     var place = hash & mask
     while entries[place] != 0 {
@@ -26,10 +26,10 @@ struct IdentityTable: Sendable {
     return nil
   }
 
-  /// Adds a value, unless one that fits is there.
+  /// Adds a value, unless one that fits exists.
   ///
   /// - Precondition: no more values are added than the table was made for.
-  /// - Returns: false if one that fits is there.
+  /// - Returns: false if one that fits exists.
   mutating func insert(_ number: Int, hash: Int, unless fits: (Int) -> Bool) -> Bool {
     var place = hash & mask
     while entries[place] != 0 {

@@ -1,6 +1,6 @@
 import SequenceCRDT
 
-/// Sessions by id: touched ones, over those of an opened snapshot.
+/// Sessions by id: touched ones, layered over those of an opened snapshot.
 ///
 /// Reading an untouched session unpacks it for that one reading; changing it keeps it unpacked.
 /// `Workspace.warm` unpacks a session with its messages, and reports a failure. Here, a session
@@ -8,7 +8,7 @@ import SequenceCRDT
 struct SessionTable: Sendable {
   private var warm = ShardedDictionary<SessionID, SessionState>()
   private let cold: ColdSessions?
-  /// How many of the warm sessions are in the snapshot, too.
+  /// How many of the warm sessions are also in the snapshot.
   private var overlaps = 0
 
   init(over cold: ColdSessions? = nil) {
@@ -23,7 +23,7 @@ struct SessionTable: Sendable {
     return cold.index(of: key)
   }
 
-  /// Whether a session is there, touched or not.
+  /// Whether a session exists, touched or not.
   func contains(_ key: SessionID) -> Bool {
     warm.contains(key) || cold?.index(of: key) != nil
   }
@@ -55,17 +55,17 @@ struct SessionTable: Sendable {
     keep(state)
   }
 
-  /// Keeps an unpacked session of the snapshot, unless it is kept already.
+  /// Keeps an unpacked session of the snapshot, unless it is already kept.
   mutating func keep(_ state: SessionState) {
     guard !warm.contains(state.key) else { return }
     warm[state.key] = state
     overlaps += 1
   }
 
-  /// Removes the slots of a session that something touched.
+  /// Removes the slots of a touched session.
   ///
-  /// - Returns: how many there were; nil if the session is packed or not known.
-  mutating func setSlotsAside(of key: SessionID) -> Int? {
+  /// - Returns: the number of its slots; nil if the session is packed or not known.
+  mutating func takeSlots(of key: SessionID) -> Int? {
     guard warm.contains(key) else { return nil }
     let count = warm[key]?.slots.count
     warm[key]?.slots = SlotList()
@@ -78,25 +78,25 @@ struct SessionTable: Sendable {
     return Concatenation(warm.values, untouched)
   }
 
-  /// Whether something touched any.
+  /// Whether any session was touched.
   var hasWarmValues: Bool { warm.count > 0 }
 
-  /// Those that something touched, in no particular order.
+  /// The touched sessions, in no particular order.
   var warmValues: some Sequence<SessionState> { warm.values }
 }
 
-/// Messages by id: touched ones, over those of an opened snapshot.
+/// Messages by id: touched ones, layered over those of an opened snapshot.
 struct MessageTable: Sendable {
   private var warm = ShardedDictionary<MessageID, MessageState>()
   private let cold: ColdSessions?
-  /// Sessions of the snapshot with messages that are kept here; others' messages are untouched.
+  /// Sessions of the snapshot whose messages are kept here; messages of others are untouched.
   private var touchedSessions: Set<Int> = []
 
   init(over cold: ColdSessions? = nil) {
     self.cold = cold
   }
 
-  /// Whether a message is there, touched or not.
+  /// Whether a message exists, touched or not.
   func contains(_ id: MessageID) -> Bool {
     warm.contains(id) || cold?.place(of: id) != nil
   }
@@ -136,7 +136,7 @@ struct MessageTable: Sendable {
     keep(messages, ofSession: place.session)
   }
 
-  /// Keeps the unpacked messages of a session of the snapshot, unless they are kept already.
+  /// Keeps the unpacked messages of a session of the snapshot, unless they are already kept.
   mutating func keep(_ messages: [MessageState], ofSession index: Int) {
     guard touchedSessions.insert(index).inserted else { return }
     for message in messages { warm[message.id] = message }
@@ -156,8 +156,8 @@ struct MessageTable: Sendable {
   }
 }
 
-/// The elements that an `openSession` or `addMessage` introduced: those of later operations, over
-/// those of an opened snapshot. Neither ever changes.
+/// The elements that an `openSession` or `addMessage` introduced: those of later operations,
+/// layered over those of an opened snapshot. Neither ever changes.
 struct ReferenceTable<Key: Sendable>: Sendable {
   private var warm = ShardedDictionary<OperationID, Key>()
   private let cold: ColdSessions?

@@ -1,5 +1,5 @@
 /// A sequence of numbers, seven bits a byte, for data that is kept packed in memory. Data that
-/// leaves memory has a format of its own, and a reader that trusts nothing.
+/// leaves memory has its own format, and a reader that trusts nothing.
 struct NumberColumn: Sendable {
   private(set) var bytes: [UInt8] = []
 

@@ -3,7 +3,7 @@ package import SequenceCRDT
 /// The sessions of an opened snapshot, still in packed form; the codec implements it.
 ///
 /// Sessions are numbered from 0 in the order of their ids. The code that opens a snapshot has
-/// checked everything but the runs, so that only functions that need these can fail.
+/// checked everything but the runs, so only functions that need the runs can fail.
 package protocol PackedSessions: AnyObject, Sendable {
   /// How many sessions there are.
   var count: Int { get }
@@ -12,7 +12,7 @@ package protocol PackedSessions: AnyObject, Sendable {
   /// A session with its messages and their texts, but without the runs of slots and texts. If the
   /// runs name other slots, the slots of the messages' positions are not the final ones.
   func outline(of index: Int) -> WorkspaceImage.Session
-  /// Some of a session's messages as its outline has them, by their ascending numbers in slot order.
+  /// Some of a session's messages as in its outline, by their ascending numbers in slot order.
   func messages(of index: Int, at numbers: [Int]) -> [WorkspaceImage.Message]
   /// A session with its whole content.
   ///
@@ -20,20 +20,20 @@ package protocol PackedSessions: AnyObject, Sendable {
   func session(at index: Int) throws(MergeError) -> WorkspaceImage.Session
 }
 
-/// A session to be packed: everything but its messages, and the messages one by one. An image takes
-/// several times as much memory as its packed form.
+/// A session to be packed: everything except its messages, and the messages one by one. An image
+/// takes several times as much memory as its packed form.
 package struct SessionToWrite {
   /// The session without its messages.
   package var session: WorkspaceImage.Session
   /// For each message, its slot and the operation that added it first, with its stamp; in the order
   /// of the slots.
   package var places: [(slot: OperationID, addition: OperationID?, stamp: Stamp)]
-  /// Puts a message together, by its number in that order.
+  /// Returns the message with a number in that order.
   package var message: (Int) -> WorkspaceImage.Message
 }
 
 extension SessionToWrite {
-  /// A session whose image is there already.
+  /// Creates a session from an existing image.
   package init(_ image: WorkspaceImage.Session) {
     self.init(
       session: image,
@@ -51,7 +51,7 @@ package struct SessionSummary: Sendable {
   package var references: [OperationID]
   package var threadPosition: OperationID?
   package var exists: Bool
-  /// Whether a `queued` tag is there.
+  /// Whether there is a `queued` tag.
   package var isQueued: Bool
   /// In the order of their slots.
   package var messages: [MessageID] = []

@@ -1,10 +1,10 @@
 import SequenceCRDT
 
-/// Some slots of a list in its order, each found by its rank, and its rank by the slot.
+/// Some slots of a list in its order, which can be found by rank, and whose rank can be found.
 ///
 /// A slot is named by its number in the list (`RunSequence.contentIndex`), and the list knows its
 /// place, so nothing here changes as others are inserted. A B-tree with counts: a change of a copy
-/// copies the way from the root to one leaf.
+/// copies the path from the root to one leaf.
 struct RankedSlots: Sendable {
   /// The root; none if there are no slots.
   private var roots: [Node] = []
@@ -50,13 +50,13 @@ struct RankedSlots: Sendable {
     roots.first?.rank(of: slot, in: list)
   }
 
-  /// The slot of a rank.
+  /// The slot with a rank.
   ///
   /// - Precondition: the rank is from 0 and below `count`.
   /// - Complexity: O(log slots).
   subscript(rank: Int) -> UInt32 { roots[0].slot(at: rank) }
 
-  /// Visits the slots of some ranks, in order.
+  /// Visits the slots at some ranks, in order.
   ///
   /// - Complexity: O(ranks + log slots).
   func forEach(in ranks: Range<Int>, _ body: (UInt32) -> Void) {
@@ -69,12 +69,12 @@ struct RankedSlots: Sendable {
 private struct Node: Sendable {
   private var slots: [UInt32] = []
   private(set) var children: [Node] = []
-  /// How many slots there are in all.
+  /// The number of slots.
   private(set) var count = 0
-  /// The first of all.
+  /// The first slot.
   private var first: UInt32 = 0
 
-  /// The most slots or children.
+  /// The maximum number of slots or children.
   private static let sizeMax = 64
   /// The initial number in a new node, so that the next insertions do not split it.
   static let sizeBuilt = 48
@@ -102,7 +102,7 @@ private struct Node: Sendable {
     (1..<children.count).partitioningIndex { list.stands(slot, before: children[$0].first) } - 1
   }
 
-  /// The first slot here that is at a slot's place or after it.
+  /// The index of the first slot here that is at a slot's place or after it.
   private func place(of slot: UInt32, in list: RunSequence) -> Int {
     slots.indices.partitioningIndex { !list.stands(slots[$0], before: slot) }
   }
@@ -158,7 +158,7 @@ private struct Node: Sendable {
     return true
   }
 
-  /// Joins a child that has become small with a neighbour that has room.
+  /// Joins a small child with a neighbour that has room.
   private mutating func join(at index: Int) {
     guard children[index].size < Node.sizeMax / 4 else { return }
     guard children[index].size > 0 else {
@@ -216,7 +216,7 @@ private struct Node: Sendable {
 }
 
 extension Array {
-  /// The elements in stretches of a length, the last one shorter.
+  /// The elements in stretches of this length; the last one may be shorter.
   fileprivate func stretches(of length: Int) -> [ArraySlice<Element>] {
     stride(from: 0, to: count, by: length).map { self[$0..<Swift.min($0 + length, count)] }
   }

@@ -1,10 +1,10 @@
 import SequenceCRDT
 
-/// A key that chooses its shard. The dictionary in the shard hashes it thoroughly; a second time
+/// A key that chooses its shard. The dictionary in the shard hashes it thoroughly; a second hash
 /// would double the cost of each look-up.
 protocol ShardKey: Hashable, Sendable {
-  /// A number of which the highest bits name the shard. It depends on the seed, so that no author of
-  /// keys can put all into one shard.
+  /// A number whose highest bits name the shard. It depends on the seed, so that no author of keys
+  /// can put all of them into one shard.
   ///
   /// - Parameter seed: odd.
   func mixed(with seed: UInt64) -> UInt64
@@ -69,7 +69,7 @@ struct ShardedDictionary<Key: ShardKey, Value: Sendable>: Sendable {
     }
   }
 
-  /// The value of a key, made first if there is none.
+  /// The value of a key, created first if there is none.
   subscript(key: Key, default value: @autoclosure () -> Value) -> Value {
     get {
       self[key] ?? value()

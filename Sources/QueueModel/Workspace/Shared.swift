@@ -5,7 +5,7 @@
 struct Shared<Value: Sendable>: Sendable {
   /// Safe to send: a box with more than one owner is read only.
   private final class Box: @unchecked Sendable {
-    /// Changed only through `inout self` of its one owner, which the compiler checks.
+    /// Changed only through `inout self` of its single owner, which the compiler checks.
     @exclusivity(unchecked) var value: Value
 
     init(_ value: Value) {

@@ -1,7 +1,7 @@
 import SequenceCRDT
 
 /// The slots of a list that merges, and the owner of each: a message of a queue, or a session of
-/// the thread queue. The owner's register names its present slot: at most one of its slots is its
+/// the thread queue. The owner's register names its current slot: at most one of its slots is its
 /// place.
 struct SlotList<Owner: Hashable & Sendable>: Sendable {
   private(set) var sequence = RunSequence()
@@ -11,13 +11,13 @@ struct SlotList<Owner: Hashable & Sendable>: Sendable {
 
   /// A list with existing slots.
   ///
-  /// - Parameter owners: of the slots that are an owner's place, by rising content index.
+  /// - Parameter owners: of the slots that are an owner's place, by ascending content index.
   init(_ sequence: RunSequence, owners: [(index: Int, owner: Owner)]) {
     self.sequence = sequence
     self.owners = SlotOwners(restored: owners, count: sequence.unitCount)
   }
 
-  /// How many slots there are, dead ones too.
+  /// The number of slots, including dead ones.
   var count: Int { sequence.unitCount }
 
   func contains(_ slot: OperationID) -> Bool { sequence.contains(slot) }
@@ -27,10 +27,10 @@ struct SlotList<Owner: Hashable & Sendable>: Sendable {
     sequence.contentIndex(of: slot).map(UInt32.init)
   }
 
-  /// The owner of the slot of a number; nil if it was dead in a snapshot.
+  /// The owner of the slot with a number; nil if it was dead in a snapshot.
   func owner(ofContent number: Int) -> Owner? { owners[number] }
 
-  /// The owner of a slot; nil if it is not here, or was dead in a snapshot.
+  /// The owner of a slot; nil if the slot is unknown, or was dead in a snapshot.
   func owner(of slot: OperationID) -> Owner? {
     sequence.contentIndex(of: slot).flatMap { owners[$0] }
   }
@@ -53,7 +53,7 @@ struct SlotList<Owner: Hashable & Sendable>: Sendable {
     owners.append(owner)
   }
 
-  /// Takes back the slots that were inserted last.
+  /// Removes the slots that were inserted last.
   mutating func truncate(to count: Int) {
     sequence.truncate(toUnitCount: count)
     owners.truncate(to: count)
@@ -70,14 +70,14 @@ extension SlotList {
   /// The neighbours of a fresh slot at the end.
   var originsAtEnd: Operation.Origins { .init(sequence.originsAtEnd) }
 
-  /// The neighbours of a fresh slot: behind one, else before another, else at the end.
+  /// The neighbours of a fresh slot: after one, else before another, else at the end.
   func origins(behind left: OperationID?, before right: OperationID?) -> Operation.Origins {
     .init(
       left.flatMap { sequence.origins(behind: $0) }
         ?? right.flatMap { sequence.origins(before: $0) } ?? sequence.originsAtEnd)
   }
 
-  /// The owner of the nearest slot on one side; dead slots are skipped, though not many.
+  /// The owner of the nearest slot on one side; a limited number of dead slots is skipped.
   ///
   /// - Parameter holds: whether a slot is its owner's place.
   func neighbour(
@@ -107,7 +107,7 @@ extension SlotList<SessionID> {
     try self.init(RunSequence.restored(from: runs), places: places)
   }
 
-  /// - Throws: `MergeError.invalidImage` if a place is not a slot, or that of two.
+  /// - Throws: `MergeError.invalidImage` if a place is not a slot, or has two owners.
   init(
     _ slots: RunSequence, places: [(slot: OperationID, session: SessionID)]
   ) throws(MergeError) {

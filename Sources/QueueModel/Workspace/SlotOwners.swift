@@ -3,8 +3,7 @@ import SequenceCRDT
 /// The elements for which the slots of a list were made, by content index.
 ///
 /// A snapshot names them only for winning slots, so those of a snapshot are kept sparsely: dead
-/// slots, of which a snapshot may claim any number, take no memory. Slots made since have an owner
-/// each.
+/// slots, of which a snapshot may claim any number, take no memory. Later slots have an owner each.
 struct SlotOwners<Owner: Sendable>: Sendable {
   /// Content indexes of restored slots with an owner, ascending, and the owners.
   private var restoredIndexes: [Int] = []
@@ -30,9 +29,9 @@ struct SlotOwners<Owner: Sendable>: Sendable {
     made.append(owner)
   }
 
-  /// Forgets the slots made last.
+  /// Removes the slots that were made last.
   ///
-  /// - Precondition: none of the restored ones is among them.
+  /// - Precondition: none of the restored slots is among them.
   mutating func truncate(to count: Int) {
     precondition(count >= restoredCount && count <= self.count, "only slots made here go")
     made.removeLast(self.count - count)

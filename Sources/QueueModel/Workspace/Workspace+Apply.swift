@@ -1,6 +1,6 @@
 import SequenceCRDT
 
-/// How one operation changes the state. Everything that it names is known here. Each function
+/// The effect of one operation on the state. Everything that it names is known here. Each function
 /// checks its references before it changes the state, so that a refused operation has no effect.
 extension Workspace {
   /// Applies the next operation of its replica.
@@ -159,7 +159,7 @@ extension Workspace {
     touched.sessions.insert(key)
   }
 
-  /// Writes a message's position, keeping the counts of both queues.
+  /// Writes a message's position, and updates the counts of both queues.
   private mutating func write(
     _ position: Register<OperationID>, of message: MessageID, in queue: SessionID,
     _ touched: inout TouchedQueues
@@ -213,7 +213,7 @@ extension Workspace {
   }
 }
 
-/// What a queue keeps of a message.
+/// A queue's record of a message.
 private struct MessageMark {
   var session: SessionID
   var place: StandingPlace?
@@ -227,7 +227,7 @@ private struct MessageMark {
 }
 
 extension MessageState {
-  /// Changes the message where it is, without taking it out of its table.
+  /// Changes the message in place, without taking it out of its table.
   fileprivate mutating func changed(
     by change: (inout MessageState) -> Void
   ) -> (before: MessageMark, after: MessageMark) {
@@ -238,7 +238,7 @@ extension MessageState {
 }
 
 extension Operation {
-  /// The tags the operation clears.
+  /// The tags that the operation clears.
   var clears: [OperationID] {
     switch body {
     case .openSession(_, let clears): clears
@@ -251,7 +251,7 @@ extension Operation {
 }
 
 extension MergeError {
-  /// The error for what a sequence refuses, with the refused operation.
+  /// The error for an operation that a sequence refuses.
   init(_ fault: SequenceFault, operation: OperationID) {
     switch fault {
     case .unknownOrigin(let origin):

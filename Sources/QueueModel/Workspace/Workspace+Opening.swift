@@ -1,12 +1,12 @@
 import SequenceCRDT
 
-/// Workspaces whose sessions stay packed until something touches them.
+/// Workspaces whose sessions stay packed until they are touched.
 extension Workspace {
   /// A workspace over the packed sessions of a snapshot that this program wrote, and a summary of
   /// each of them.
   ///
-  /// Everything but the runs of the sessions is checked now. The runs are checked when a session is
-  /// touched, and the merge or command then throws. Snapshots from elsewhere go through
+  /// Everything except the runs of the sessions is checked now. The runs are checked when a session
+  /// is touched; the merge or command then throws. Snapshots from elsewhere go through
   /// `init(image:)`, which checks everything.
   ///
   /// - Throws: `MergeError.invalidImage` if the snapshot contradicts itself.
@@ -23,9 +23,9 @@ extension Workspace {
     self.threadSlots = try SlotList(restoring: threadSlots, places: cold.threadPlaces)
   }
 
-  /// Replaces all sessions by packed ones, with a summary of each.
+  /// Replaces all sessions with packed ones, and a summary of each.
   ///
-  /// - Precondition: they hold the same.
+  /// - Precondition: the packed sessions have the same content.
   /// - Throws: `MergeError.invalidImage` if they contradict themselves.
   /// - Complexity: O(sessions + messages).
   package mutating func pack(
@@ -53,13 +53,13 @@ extension Workspace {
   /// The packed sessions, if the workspace was opened from a snapshot.
   package var packedSessions: (any PackedSessions)? { cold?.packed }
 
-  /// The packed sessions that nothing has touched, with their numbers, by id.
+  /// The untouched packed sessions, with their numbers, by id.
   package var untouchedSessions: [(key: SessionID, index: Int)] {
     (cold?.keys ?? []).enumerated().filter { isUntouched($0.offset) }
       .map { (key: $0.element, index: $0.offset) }
   }
 
-  /// The sessions that are not packed or were touched since, by id, to be written one by one.
+  /// The sessions that are not packed or were touched, by id, to be written one by one.
   package var touchedSessions: some Sequence<SessionToWrite> {
     touchedStates.lazy.map { session in
       let messages = messagesInPlace(of: session)
@@ -94,7 +94,7 @@ extension Workspace {
     return index
   }
 
-  /// A session without its slots: what views need, without unpacking more than that.
+  /// A session without its slots: the part that views need, without unpacking the rest.
   func head(of key: SessionID) -> SessionState? {
     guard let cold, let index = untouchedIndex(of: key) else { return sessionStates[key] }
     return SessionState(head: cold.packed.head(of: index))

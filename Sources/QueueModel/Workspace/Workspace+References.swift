@@ -1,6 +1,6 @@
 package import SequenceCRDT
 
-/// Look-ups for code that reads operations, outside the state.
+/// Look-ups for code outside the state that reads operations.
 extension Workspace {
   /// The session that an element reference of an operation names; nil if it names none.
   package func session(introducedBy reference: OperationID) -> SessionID? {

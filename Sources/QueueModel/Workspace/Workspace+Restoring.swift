@@ -121,7 +121,7 @@ extension SessionState {
 }
 
 extension Register<OperationID> {
-  /// A position: the slot's id is the writer too.
+  /// A position; the slot's id is also the writer.
   init(_ position: WorkspaceImage.Position) {
     self.init(value: position.slot, stamp: position.stamp, writer: position.slot)
   }

@@ -1,6 +1,6 @@
 import SequenceCRDT
 
-/// Unpacks what is about to change, so that no change fails halfway.
+/// Unpacks sessions before a change, so that no change fails halfway.
 extension Workspace {
   /// Unpacks the sessions that an operation changes.
   ///
@@ -32,7 +32,7 @@ extension Workspace {
     }
   }
 
-  /// Unpacks what a command names, so that it reads each session once. Everything else that it
+  /// Unpacks the sessions that a command names, so that it reads each once. Everything else that it
   /// changes is unpacked operation by operation.
   ///
   /// - Throws: `QueueError.stateDamaged`.
@@ -48,7 +48,7 @@ extension Workspace {
     }
   }
 
-  /// Unpacks what a change names.
+  /// Unpacks the sessions that a change names.
   ///
   /// - Throws: `QueueError.stateDamaged`.
   mutating func warm(for change: UndoEntry) throws(QueueError) {
@@ -66,7 +66,7 @@ extension Workspace {
     }
   }
 
-  /// Unpacks the session that an element reference leads to.
+  /// Unpacks the session that an element reference names.
   private mutating func warm(sessionOf reference: OperationID) throws(MergeError) {
     if let key = sessionKeys[reference] {
       try warm(key)

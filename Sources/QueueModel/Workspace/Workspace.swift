@@ -2,27 +2,27 @@ public import SequenceCRDT
 
 /// The replicated queues of one user or team: sessions, thread queue and message queues.
 ///
-/// A value: copying it is cheap until one copy changes. Operations come in through `merge` (from
-/// elsewhere) or are made by `perform` (a local command); the state depends on the set of applied
-/// operations alone. Ids, times and settings come in as arguments; the workspace has no clock.
+/// A value: copying it is cheap until one copy changes. Operations arrive through `merge` (from
+/// elsewhere) or `perform` (a local command); the state depends only on the set of applied
+/// operations. Ids, times and settings are arguments; the workspace has no clock.
 public struct Workspace: Sendable {
   /// The applied operations: every operation up to each entry.
   public internal(set) var vector = VersionVector()
   var announcements: [ReplicaID: WorkspaceImage.Announcement] = [:]
-  /// Sessions of an opened snapshot; those that something touched are in the tables below too.
+  /// Sessions of an opened snapshot; touched ones are also in the tables below.
   var cold: ColdSessions?
   var sessionStates = SessionTable()
   var messageStates = MessageTable()
-  /// Which session an `openSession` introduced.
+  /// The session that each `openSession` introduced.
   var sessionKeys = ReferenceTable<SessionID> { $0.session(introducedBy: $1) }
-  /// Which message an `addMessage` introduced.
+  /// The message that each `addMessage` introduced.
   var messageKeys = ReferenceTable<MessageID> { $0.message(introducedBy: $1) }
-  /// The thread queue: a slot for each time that a session was put in or moved.
+  /// The thread queue: a slot for each time that a session was added or moved.
   var threadSlots = SlotList<SessionID>()
   var pending = PendingOperations()
   /// Messages with texts to be packed at the end of a merge or a command; empty between them.
   var textsToPack: Set<MessageID> = []
-  /// The latest stamp of any applied operation; a device's clock must not fall behind it.
+  /// The latest stamp of all applied operations; a device's clock must not fall behind it.
   package internal(set) var latestStamp = Stamp.zero
 
   /// An empty workspace.
@@ -46,28 +46,28 @@ extension Workspace {
     /// The applied operations, in order, including those that waited before, with known parts cut
     /// off.
     package var applied: [Operation] = []
-    /// How many operations wait for others now.
+    /// How many operations now wait for others.
     package var waiting = 0
-    /// How many operations were known already.
+    /// How many operations were already known.
     package var duplicates = 0
     /// The queues that changed.
     package var touched = TouchedQueues()
-    /// Why operations that had waited since an earlier merge were forgotten.
+    /// Why operations that had waited since an earlier merge were dropped.
     package var dropped: [MergeError] = []
   }
 
-  /// Takes operations from elsewhere, in any order; those that need unknown ones wait.
+  /// Merges operations from elsewhere, in any order; those that need unknown ones wait.
   ///
-  /// A waiting operation that turns out to be invalid is dropped: it must not block those that it
-  /// waited for, which other authors may have made.
+  /// A waiting operation that proves invalid is dropped: it must not block those that it waited
+  /// for, which other authors may have made.
   ///
-  /// - Throws: `MergeError`; nothing of the batch is applied then.
+  /// - Throws: `MergeError`, without applying anything of the batch.
   /// - Complexity: O(operations · log) if they come in order, plus the integration of each.
   package mutating func merge(_ operations: [Operation]) throws(MergeError) -> MergeOutcome {
     var dropped: [MergeError] = []
     while true {
       var backup = self
-      let aside = SlotsAside(from: &backup, addedToBy: operations)
+      let slotBackup = SlotBackup(from: &backup, addedToBy: operations)
       var outcome = MergeOutcome()
       do {
         for operation in operations { try admit(operation, into: &outcome) }
@@ -79,7 +79,7 @@ extension Workspace {
       } catch {
         let grown = self
         self = backup
-        aside.giveBack(to: &self, from: grown)
+        slotBackup.restore(to: &self, from: grown)
         guard let culprit = error.operation, pending.remove(holding: culprit) else {
           throw error
         }
@@ -146,16 +146,16 @@ extension Workspace {
   }
 }
 
-/// The numbers of slots before a merge, in the lists that the state kept in case of a fault lacks.
+/// The numbers of slots before a merge, in lists that are missing in the state kept for a rollback.
 ///
-/// They have a slot for every requeue and every message, and a second reference would copy them with
-/// each merge. A merge only adds slots, so they can be removed again. A list to which only operations
-/// add that waited before is copied.
-private struct SlotsAside {
+/// The lists have a slot for every requeue and every message, and a second reference would copy
+/// them with each merge. A merge only adds slots, so they can be removed again. A list is copied if
+/// only operations that had waited add to it.
+private struct SlotBackup {
   private var threads: Int
   private var sessions: [SessionID: Int] = [:]
 
-  /// Removes the lists of slots to which operations add from the kept state.
+  /// Removes from the kept state the lists of slots to which operations add.
   init(from backup: inout Workspace, addedToBy operations: [Operation]) {
     threads = backup.threadSlots.count
     backup.threadSlots = SlotList()
@@ -164,14 +164,14 @@ private struct SlotsAside {
       guard let session = operation.queue, session != latest else { continue }
       latest = session
       guard let key = backup.sessionKeys[session], sessions[key] == nil,
-        let slots = backup.sessionStates.setSlotsAside(of: key)
+        let slots = backup.sessionStates.takeSlots(of: key)
       else { continue }
       sessions[key] = slots
     }
   }
 
-  /// Gives them back as they were, from the state that a refused merge left.
-  func giveBack(to workspace: inout Workspace, from grown: consuming Workspace) {
+  /// Restores the lists as they were, from the state that a refused merge left.
+  func restore(to workspace: inout Workspace, from grown: consuming Workspace) {
     var slots = grown.threadSlots
     slots.truncate(to: threads)
     workspace.threadSlots = slots

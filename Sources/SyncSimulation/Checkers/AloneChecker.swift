@@ -2,14 +2,14 @@ import ClientCore
 import DispatchAuthority
 import QueueModel
 
-/// Agents of two devices never work for one session or one message at the same time, unless
-/// somebody took over the attempt of one of them: its agent may also begin after that, if the
-/// answer of the server took long.
+/// Agents of two devices never work for one session or one message at the same time, unless a user
+/// took over the attempt of one of them. Its agent may then also begin after the takeover, if the
+/// server's answer took long.
 ///
 /// An attempt is not judged if the server cannot know of the earlier one: its store went back to
-/// before that, or another server answers. Such attempts are counted apart, as in
-/// `ExecutionChecker`. To the server, copies of a device are one store, and one copy ends what
-/// another one runs. So attempts of copied devices are not judged, either.
+/// before that, or another server answers. Such attempts are counted separately, as in
+/// `ExecutionChecker`. The server regards copies of a device as one store, and one copy ends an
+/// attempt of another. So attempts of copied devices are not judged, either.
 final class AloneChecker: SimulationChecker {
   let name = "alone"
 

@@ -7,31 +7,31 @@ import WireProtocol
 /// Checks undos and redos of devices that were apart from the server, by their effect at the
 /// server.
 ///
-/// The server's state decides what starts. An undo lets something start *by itself* if hosts would
-/// run something after its operations that they would not have run before, or would run it earlier:
-/// at once, or in its turn without another command. This is compared at the moment in which the
-/// operations arrive at the server. Later changes to the session by others do not count. Earlier
-/// changes that the device did not know of do: the device has to allow for them.
+/// The server's state decides what starts. An undo starts something *by itself* if hosts would run
+/// something after its operations that they would not have run before, or would run it earlier: at
+/// once, or in its turn without another command. The checker compares when the operations arrive at
+/// the server. Later changes to the session by others do not count. Earlier changes that the device
+/// did not know of count, because the device must allow for them.
 ///
-/// A command also ends the stretch of typing that is open, with an edition. If an undo takes that
-/// edition back at once, a start in between is one of what was typed, which counts as looked at; in
-/// the end, nothing may start that would not have started before the typing ended.
+/// A command also ends the open stretch of typing, with an edition. If an undo removes that edition
+/// at once, a start in between is a start of the typed text, which counts as seen. In the end,
+/// nothing may start that would not have started before the typing ended.
 ///
-/// A session is left out if the device had no reason to pause it, because it cannot know of the
-/// reason: another device moved a message of the undo there; or a message waited for a choice only
-/// since an edit of the device, which the server did not have before, merged with another one. The
-/// edit and its undo leave the message as it was without both.
+/// A session is left out if the device could not know of the reason to pause it: another device
+/// moved a message of the undo there; or a message waited for a choice only because an edit by the
+/// device, which the server did not have before, merged with another one. The edit and its undo
+/// leave the message as it was without both.
 struct ApartUndos {
   private struct Turn {
     var device: Int
     var command: Command
-    /// The operations that it made.
+    /// The operations that the undo made.
     var made: [OperationRange]
-    /// The edition among them that ended a stretch of typing, and that they take back.
+    /// The edition among them that ended a stretch of typing, and that they remove.
     var typed: OperationID?
     /// The sessions that it affects, as far as the device knows.
     var sessions: Set<SessionID>
-    /// The operations that the server lacked then.
+    /// The operations that the server lacked at that time.
     var unsent: [OperationRange]
     /// The server's state without all of them.
     var base: Workspace?
@@ -40,7 +40,7 @@ struct ApartUndos {
   }
 
   private var turns: [Turn] = []
-  /// The server's stored state, as long as turns are on their way to it.
+  /// The server's stored state, while turns are on their way to it.
   private var stored: Workspace?
 
   mutating func note(_ observation: Observation, in simulation: Simulation) -> [String] {
@@ -66,7 +66,7 @@ struct ApartUndos {
     case .reauthored(let index):
       turns.removeAll { $0.device == index }
     case .memoryCloned:
-      // An id may name two operations now.
+      // An id may now name two operations.
       turns = []
       stored = nil
     default: break
@@ -100,7 +100,7 @@ struct ApartUndos {
     return found
   }
 
-  /// Compares after each operation: a host may receive them one by one.
+  /// Compares after each operation, because a host may receive them one by one.
   ///
   /// - Parameter operations: those that the server stored at once.
   private mutating func compare(_ operations: [Operation], of turn: Turn) -> [String] {
@@ -180,7 +180,7 @@ extension OperationRange {
 }
 
 extension VersionVector {
-  /// The operations that this vector has and another one lacks.
+  /// The operations in this vector that another one lacks.
   fileprivate func ranges(since old: VersionVector) -> [OperationRange] {
     sorted.compactMap { replica, seq in
       let known = old[replica]

@@ -1,7 +1,7 @@
 import ClientCore
 import QueueModel
 
-/// A performed command shows at once on its device.
+/// A performed command has an immediate effect on its device.
 final class CommandChecker: SimulationChecker {
   let name = "commands"
 
@@ -42,7 +42,7 @@ final class CommandChecker: SimulationChecker {
     case .restore(let message):
       return (try? workspace.message(message))?.status == .cancelled ? "stays cancelled" : nil
     case .clear(let session):
-      // Messages that an agent has stay in front.
+      // Messages that an agent has stay at the front.
       let left = ((try? workspace.messageQueue(session))?.messages ?? [])
         .filter { $0.status != .running }
       return left.isEmpty ? nil : "leaves \(left.count) messages"
@@ -96,15 +96,15 @@ final class CommandChecker: SimulationChecker {
     guard case .queued(let id, let position, let count, _) = outcome.notice else { return nil }
     let queue = (try? workspace.messageQueue(session))?.messages ?? []
     guard let place = queue.firstIndex(where: { $0.id == id }) else {
-      // The message was moved elsewhere and sent again: it keeps its place.
+      // The message was moved elsewhere and sent again, so it keeps its place.
       return outcome.operations.isEmpty ? nil : "is not in the queue"
     }
-    // The disk may take the end of an attempt now that it refused before.
+    // The disk may now store the end of an attempt that it refused before.
     let former = (try? before.messageQueue(session))?.messages ?? []
     let ended = former.filter { old in
       old.status == .running && !queue.contains { $0.id == old.id }
     }.count
-    // Behind a message for later, it starts at once, and stands in front.
+    // After a postponed message, it starts at once, and is at the front.
     let isAtItsPlace = place + 1 + ended == position || queue[place].status == .running
     return isAtItsPlace && queue.count + ended == count
       ? nil : "reports \(position) of \(count), but is \(place + 1) of \(queue.count)"
@@ -138,7 +138,7 @@ final class CommandChecker: SimulationChecker {
     guard let index else { return "names a neighbour that is not there" }
     wanted.insert(contentsOf: moved, at: index)
     let shown = (try? after.messageQueue(queue))?.messages ?? []
-    // What comes to the front of those that can start starts at once.
+    // A message that comes to the front of those that can start does so at once.
     let started = Set(
       shown.filter { message in
         message.status == .running
@@ -173,7 +173,7 @@ final class CommandChecker: SimulationChecker {
       shown: after.threadQueue().threads.map(\.session))
   }
 
-  /// - Parameter inFront: those that were at their place, and came to the front before they are shown.
+  /// - Parameter inFront: those at their place that came to the front before they are shown.
   private func compare<ID: Hashable>(
     _ notice: CommandOutcome.Notice, first: ID?, old: [ID], wanted: [ID], shown: [ID],
     inFront: Set<ID> = []

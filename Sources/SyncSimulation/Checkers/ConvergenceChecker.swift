@@ -45,7 +45,7 @@ final class ConvergenceChecker: SimulationChecker {
     return found
   }
 
-  /// The files hold the state in memory, so that a restart finds the same.
+  /// The files contain the state in memory, so that a restart finds the same.
   private func storeDifferences(
     _ device: SimulatedDevice, _ process: SimulatedDevice.Process
   ) -> [String] {
@@ -67,7 +67,7 @@ final class ConvergenceChecker: SimulationChecker {
     }
   }
 
-  /// The first differences between two workspaces, in words.
+  /// The first differences between two workspaces, as text.
   static func difference(_ left: Workspace, _ right: Workspace) -> String {
     var parts: [String] = []
     let replicas = Set(left.vector.sorted.map(\.replica) + right.vector.sorted.map(\.replica))

@@ -4,8 +4,8 @@ import SequenceCRDT
 import ServerCore
 import WireProtocol
 
-/// Everything acknowledged by the server would survive a crash of the server, and every completed
-/// command of a device a crash of the device.
+/// Every change that the server acknowledged would survive a crash of the server, and every
+/// completed command of a device would survive a crash of the device.
 final class DurabilityChecker: SimulationChecker {
   let name = "durability"
 
@@ -19,7 +19,7 @@ final class DurabilityChecker: SimulationChecker {
   }
 
   private func acknowledged(_ device: SimulatedDevice, _ simulation: Simulation) -> [String] {
-    // Acknowledgements of nodes are judged when they are sent: the store may lose commits meanwhile.
+    // Acknowledgements of nodes are judged when they are sent: the store may lose commits later.
     guard simulation.nodes.count == 1 else { return [] }
     // Reports of an earlier server process do not count until this one has sent `welcome`.
     guard let core = device.process?.core, case .connected = core.condition,

@@ -2,32 +2,32 @@ import ClientCore
 import QueueModel
 import SequenceCRDT
 
-/// Texts that were saved independently wait until somebody has checked them, unless their session's
+/// Texts that were saved independently wait until a user has checked them, unless their session's
 /// `onMerge` is `run`; and every version can be read.
 ///
-/// A prompt that an agent gets was written by somebody, or was merged and seen, or its session runs
-/// merged texts. Only a user settles a merged text. A version that no user saved or typed would settle
-/// it unseen. `ExecutionChecker`, which knows the server's state, checks that no merged message is
-/// granted.
+/// A user wrote the prompt that an agent gets, or it was merged and seen, or its session runs
+/// merged texts. Only a user settles a merged text. A version that no user saved or typed would
+/// settle it unseen. `ExecutionChecker`, which knows the server's state, checks that no merged
+/// message is granted.
 final class EditionChecker: SimulationChecker {
   let name = "editions"
 
   /// Every text that a user saved, or restored by an undo.
   private var saved: Set<[UInt8]> = []
-  /// The devices on which a user typed in a message. They make versions of the shown text when the
-  /// typing ends.
+  /// The devices on which a user typed in a message. They save versions of the visible text when
+  /// the typing ends.
   private var typed: [MessageID: Set<DeviceID>] = [:]
-  /// A process died during an undo or an import, so its writes are not known.
+  /// Whether a process died during an undo or an import, so that its writes are not known.
   private var isUnsure = false
-  /// Versions that were not saved yet when an agent started. An edit can start its message in its
-  /// own turn, and is noted after that.
+  /// Versions that were not yet saved when an agent started. An edit can start its message in its
+  /// own turn, and is recorded after that.
   private var started: [(message: MessageID, device: Int, text: String)] = []
-  /// The prompts that agents got since, to be checked in the same way.
+  /// The prompts that agents have got since, to be checked in the same way.
   private var handed: [(device: Int, order: StartOrder)] = []
-  /// What users wrote, by message.
+  /// The texts that users wrote, by message.
   private var written = WrittenTexts()
   /// The prompts that agents got, by the latest attempt that started. If the files of its host went
-  /// back, no device knows what an agent got, so it is not judged.
+  /// back, no device knows what its agent got, so it is not judged.
   private var orders: [MessageID: (device: Int, order: StartOrder)] = [:]
 
   func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
@@ -47,7 +47,7 @@ final class EditionChecker: SimulationChecker {
       default: break
       }
     case .added(let index):
-      // A copy of a store in which somebody typed ends the typing at its start, like its original.
+      // A copy of a store with unfinished typing ends the typing at its start, like its original.
       let copy = simulation.devices[index].currentFiles.device
       for message in typed.keys { typed[message]?.insert(copy) }
     case .agentStarted(let index, let order):
@@ -102,7 +102,7 @@ final class EditionChecker: SimulationChecker {
       .map(\.text)
   }
 
-  /// Messages that ran, and show a text that their agents did not get.
+  /// Messages that ran, and have a visible text that their agents did not get.
   private func otherThanRan(in workspace: Workspace) -> [MessageID] {
     orders.values.map(\.order).filter { order in
       guard let message = try? workspace.message(order.message), let run = message.run,

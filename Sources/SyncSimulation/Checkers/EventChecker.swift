@@ -2,7 +2,7 @@ import ClientCore
 import QueueModel
 import QueueOracle
 
-/// The changes that observers received add up to the shown state.
+/// The changes that observers received add up to the visible state.
 final class EventChecker: SimulationChecker {
   let name = "events"
   private var seen = 0

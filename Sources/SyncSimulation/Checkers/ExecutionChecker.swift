@@ -6,11 +6,10 @@ import ServerCore
 import WireProtocol
 
 /// No attempt starts twice. No message starts that the server knew to be cancelled. Agents get the
-/// text that the server knew. In the end, every start has an outcome, or a reason why there is
-/// none.
+/// text that the server knew. In the end, every start has an outcome, or a reason for having none.
 ///
 /// If the server's store went back to before a start, the server cannot know of it unless a device
-/// reports it. Such repeats are counted apart.
+/// reports it. Such repetitions are counted separately.
 final class ExecutionChecker: SimulationChecker {
   let name = "execution"
 
@@ -22,7 +21,7 @@ final class ExecutionChecker: SimulationChecker {
   private struct Grant {
     var token: UInt64
     var content: UInt64
-    /// How many times the server's store had gone back in time before.
+    /// How many times the server's store had already gone back in time.
     var serverRestores: Int
   }
 
@@ -38,11 +37,11 @@ final class ExecutionChecker: SimulationChecker {
   /// The server's grants, with the text that it knew. Two servers may grant one attempt, each under
   /// its own token.
   private var granted: [Attempt: [Grant]] = [:]
-  /// Attempts that somebody took over: their outcome is unknown, whatever their agents report.
+  /// Attempts that a user took over: their outcome is unknown, whatever their agents report.
   private var takenOver: Set<Attempt> = []
   /// The latest attempt that succeeded, and its lease's token.
   private var succeeded: [MessageID: (attempt: UInt16, token: UInt64)] = [:]
-  /// The server's stored state, updated from each commit: loading it for each attempt would take
+  /// The server's stored state, updated with each commit: loading it for each attempt would take
   /// longer than everything else.
   private var stored: Workspace?
   private var serverRestores = 0
@@ -161,7 +160,7 @@ final class ExecutionChecker: SimulationChecker {
     guard let workspace = simulation.devices.first?.process?.core.replica.workspace else {
       return []
     }
-    // A store that went back in time may not know of it any more.
+    // A store that went back in time may no longer know of it.
     guard serverRestores == 0, deviceRestores == 0 else { return [] }
     var found: [String] = []
     for attempt in starts.keys.sorted(by: { $0.message < $1.message }) {
@@ -179,8 +178,8 @@ final class ExecutionChecker: SimulationChecker {
   }
 
   /// A success under a lease that has ended does not count. The next holder, for example a copy of
-  /// the same disk or a device that took the turn over, may have reported the outcome as unknown, and
-  /// a user may have had it tried again.
+  /// the same disk or a device that took the turn over, may have reported the outcome as unknown,
+  /// and a user may have retried it.
   private func wasFenced(
     _ message: MessageID, _ success: (attempt: UInt16, token: UInt64)
   ) -> Bool {

@@ -23,7 +23,7 @@ final class FifoChecker: SimulationChecker {
 
   private var sent: [Place: [Sent]] = [:]
   private var places: [MessageID: Place] = [:]
-  /// Messages that somebody moved, prioritised or queued again.
+  /// Messages that a user moved, prioritised or queued again.
   private var disturbed: Set<MessageID> = []
   /// If two memories use one replica, an id may name two places.
   private var hasMemoryClones = false
@@ -54,8 +54,8 @@ final class FifoChecker: SimulationChecker {
     switch command {
     case .move(let messages, _): disturbed.formUnion(messages)
     case .setPriority(let message, _): disturbed.insert(message)
-    // The device died during the command: the message may exist, and another device may have sent
-    // the same.
+    // The device died during the command. The message may exist, and another device may have sent
+    // the same one.
     case .send(let send): disturbed.insert(send.id)
     default: break
     }
@@ -63,7 +63,7 @@ final class FifoChecker: SimulationChecker {
 
   func settled(in simulation: Simulation) -> [String] {
     guard !hasMemoryClones else { return [] }
-    // Messages are noted in the order of true time.
+    // Messages are recorded in the order of true time.
     let groups = sent.values.map { $0.filter { !disturbed.contains($0.message) } }
       .filter { $0.count > 1 }
     guard !groups.isEmpty else { return [] }
@@ -86,8 +86,8 @@ final class FifoChecker: SimulationChecker {
     return []
   }
 
-  /// The positions of waiting messages. Messages that were tried come first, whoever sent them, at
-  /// whatever time.
+  /// The positions of waiting messages. Messages that were tried come first, whichever device sent
+  /// them, at whatever time.
   static func positions(in workspace: Workspace) -> [MessageID: Int] {
     var positions: [MessageID: Int] = [:]
     for session in workspace.sessions() {

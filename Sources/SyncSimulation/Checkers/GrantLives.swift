@@ -4,8 +4,8 @@ import QueueModel
 import WireProtocol
 
 /// How many times the server's store had gone back in time when attempts were granted. A server
-/// whose store went back since then cannot know of the attempt, even if its answer was still on its
-/// way.
+/// whose store has gone back since then cannot know of the attempt, even if its answer was still on
+/// its way.
 struct GrantLives {
   private struct Grant: Hashable {
     var message: MessageID

@@ -1,15 +1,15 @@
 import QueueModel
 import SequenceCRDT
 
-/// The messages that a session's host runs, one after the other, without another command of a user.
-/// They are found by running them, with each attempt succeeding at once, and not by rules.
+/// The messages that a session's host runs, one after the other, without another command from a
+/// user. They are found by running them, with each attempt succeeding at once, and not by rules.
 struct HostTurns {
-  /// Longer queues are not judged, since running one takes as long as everything else.
+  /// Longer queues are not judged, because running one takes as long as everything else.
   private static let runsMax = 150
 
   private struct Turn {
     var message: MessageID
-    /// The time before which it does not start, its own or that of one before it.
+    /// The time before which it does not start, its own or that of an earlier message.
     var earliest: Int64
   }
 
@@ -38,15 +38,15 @@ struct HostTurns {
     while turns.count < waiting.count, let (message, state) = world.startable(in: session, by: time)
     {
       earliest = max(earliest, state.earliest ?? 0)
-      // Until it is in line, it holds no other message up.
+      // Until it is in line, it does not delay other messages.
       turns.append(Turn(message: message, earliest: max(earliest, state.later ?? 0)))
       guard end(message, attempt: (state.runState.run?.attempt ?? 0) &+ 1) else { return }
     }
   }
 
   /// Why these turns differ from those without a change: another message, an earlier time, or
-  /// another first message. If a message is gone, those after it may run in their turn; that is no
-  /// difference.
+  /// another first message. If a message is gone, those after it may run in their turn; that is not
+  /// a difference.
   ///
   /// - Parameter waiting: the messages in the queue after the change.
   private func started(besides former: HostTurns, waiting: Set<MessageID>) -> String? {
@@ -64,8 +64,8 @@ struct HostTurns {
 }
 
 extension HostTurns {
-  /// The messages that hosts can start in a workspace, and could not before, or not so early: now, and when
-  /// all times have come.
+  /// The messages that hosts can start in a workspace only now, or earlier than before: now, and
+  /// when all times have come.
   static func started(
     in sessions: some Sequence<SessionID>, from before: Workspace, to after: Workspace
   ) -> [String] {

@@ -4,7 +4,7 @@ import ServerCore
 import WireProtocol
 
 /// An id names one content in everything that is authored and logged, even after files were
-/// restored or copied. Stamps are left out, because the server may lower them once.
+/// restored or copied. Stamps are ignored, because the server may lower them once.
 ///
 /// If memory is cloned, a second content may be authored, but must be detected before it is logged.
 final class ImmutabilityChecker: SimulationChecker {

@@ -2,10 +2,10 @@ import ClientCore
 import QueueModel
 import SequenceCRDT
 
-/// No state contradicts itself, and no device forgets operations that its disk had.
+/// No state contradicts itself, and no device forgets operations that were on its disk.
 final class InvariantChecker: SimulationChecker {
   let name = "invariants"
-  /// The operations that each device knew, since its files last went back in time.
+  /// The operations that each device has known since its files last went back in time.
   private var known: [Int: VersionVector] = [:]
   private var replicas: [Int: Set<ReplicaID>] = [:]
   private var seen = 0
@@ -21,7 +21,7 @@ final class InvariantChecker: SimulationChecker {
       let deeply = simulation.options.usesOracle && seen % 32 == 0
       return check(simulation.devices[index], deeply: deeply)
     case .reauthored(let index):
-      // Operations that get new ids leave under their old ones.
+      // Operations that get new ids disappear under their old ones.
       let workspace = simulation.devices[index].process?.core.replica.workspace
       known[index] = workspace?.vector
       return []

@@ -4,10 +4,10 @@ import SequenceCRDT
 import ServerCore
 import WireProtocol
 
-/// Typed text is never lost or doubled, whichever ids it has.
+/// Typed text is never lost or duplicated, whichever ids it has.
 ///
-/// Each typed text begins with a mark, a scalar that no other text has. Every mark must be found
-/// once in the end, unless somebody deleted it or restored an older text with it, or the only place
+/// Each typed text begins with a mark, a scalar that no other text has. In the end, every mark must
+/// be found once, unless a user deleted it or restored an older text with it, or the only place
 /// that held it went back in time.
 final class MarkLedger: SimulationChecker {
   let name = "loss"
@@ -15,7 +15,7 @@ final class MarkLedger: SimulationChecker {
   private struct Fact {
     /// nil if an undo inserted it.
     var message: MessageID?
-    /// Whether somebody may have deleted it.
+    /// Whether a user may have deleted it.
     var isExcused = false
     /// Whether several operations inserted it.
     var isRepeated = false
@@ -23,9 +23,10 @@ final class MarkLedger: SimulationChecker {
 
   private var facts: [Unicode.Scalar: Fact] = [:]
   private var messages: Set<MessageID> = []
-  /// If two copies of one memory wrote under one id, both texts show, and some of them twice.
+  /// If two copies of one memory wrote under one id, both texts are visible, and some of them
+  /// twice.
   private var hasMemoryClones = false
-  private var wasServerPutBack = false
+  private var wasServerRestored = false
   /// If a server was restored to a point between the writes of two copies of one memory, and a
   /// device had one of each, texts return under other ids.
   private var haveIDsChanged = false
@@ -44,10 +45,10 @@ final class MarkLedger: SimulationChecker {
     case .memoryCloned:
       hasMemoryClones = true
     case .reauthored:
-      if hasMemoryClones, wasServerPutBack { haveIDsChanged = true }
+      if hasMemoryClones, wasServerRestored { haveIDsChanged = true }
     case .rolledBack, .lostCommits:
-      if case .rolledBack(.server) = observation { wasServerPutBack = true }
-      excuseWhatNobodyHolds(simulation)
+      if case .rolledBack(.server) = observation { wasServerRestored = true }
+      excuseLost(simulation)
     default:
       break
     }
@@ -72,7 +73,7 @@ final class MarkLedger: SimulationChecker {
     }
   }
 
-  /// Text that somebody deleted may be gone.
+  /// Text that a user deleted may be gone.
   private func excuseRemoved(by action: UserAction, before: Workspace, after: Workspace) {
     switch action {
     case .command(.cancel(let messages)):
@@ -112,9 +113,8 @@ final class MarkLedger: SimulationChecker {
     }
   }
 
-  /// Text is rightly gone if it was only on a disk that went back in time, or never reached the
-  /// disk.
-  private func excuseWhatNobodyHolds(_ simulation: Simulation) {
+  /// Text may be gone if it was only on a disk that went back in time, or never reached the disk.
+  private func excuseLost(_ simulation: Simulation) {
     var held: Set<Unicode.Scalar> = []
     var heldMessages: Set<MessageID> = []
     var holders: [Workspace] = []

@@ -2,21 +2,21 @@ import ClientCore
 import DispatchAuthority
 import QueueModel
 
-/// No message is granted before the messages that it waits for have succeeded, unless a user lets it
-/// start; and messages never wait for each other for ever.
+/// No message is granted before the messages that it waits for have succeeded, unless a user starts
+/// it; and messages never wait for each other forever.
 ///
-/// Only a user takes away what a message was sent with. What users set later may meet the start of the
-/// message.
+/// Only a user removes the needs with which a message was sent. Needs that users set later may race
+/// with the start of the message.
 final class NeedsChecker: SimulationChecker {
   let name = "needs"
 
-  /// The messages that ever waited for others: only these are looked up.
+  /// The messages that ever waited for others; only these are looked up.
   private var needy: Set<MessageID> = []
-  /// What messages were sent with.
+  /// The needs with which messages were sent.
   private var sentWith: [MessageID: [MessageID]] = [:]
-  /// Messages that were sent twice, or of which a user or a copy may have changed what they wait for.
+  /// Messages that were sent twice, or whose needs a user or a copy may have changed.
   private var freed: Set<MessageID> = []
-  /// A store went back in time, or a copy wrote: what it lost, it waits for no more.
+  /// Whether a store went back in time, or a copy wrote, so that needs may be lost.
   private var isUnsure = false
 
   func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
@@ -75,7 +75,7 @@ final class NeedsChecker: SimulationChecker {
     }
   }
 
-  /// Whether a message has to succeed, and has not: those that wait for each other do not all count.
+  /// Whether a message must still succeed. One that waits for `id` itself does not count.
   private func isLacking(_ need: MessageID, for id: MessageID, _ workspace: Workspace) -> Bool {
     (try? workspace.message(need))?.status != .succeeded
       && !reached(from: need, workspace).contains(id)

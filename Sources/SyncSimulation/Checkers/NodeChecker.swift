@@ -1,8 +1,8 @@
 import ServerCore
 import WireProtocol
 
-/// What one of several nodes acknowledges is in the log of the store at that moment, and only the
-/// node that serves the workspace pushes.
+/// Everything that one of several nodes acknowledges is in the store's log at that moment, and only
+/// the node that serves the workspace pushes.
 final class NodeChecker: SimulationChecker {
   let name = "nodes"
 

@@ -4,9 +4,9 @@ import SequenceCRDT
 import ServerCore
 import WireProtocol
 
-/// Each device shows each notification once, in order; none is missing at rest; a notification that
-/// is no longer needed shows nowhere; and the server's inboxes are empty once every device has had
-/// its turn.
+/// Each device shows each notification once, in order, and none is missing at rest. A notification
+/// that is no longer needed is shown nowhere. The server's inboxes are empty once every device has
+/// had its turn.
 ///
 /// A device whose files went back in time is judged by those files. Of several copies of one
 /// device, the server notifies only one, so the others are not judged.
@@ -15,7 +15,7 @@ final class NotificationChecker: SimulationChecker {
 
   /// The notifications that the server's store put into inboxes.
   private var posted: [DeviceID: [OperationID: StoredNotification]] = [:]
-  /// The notifications that each device showed, and whether it could store that.
+  /// The notifications that each device showed, and whether it could record that.
   private var shown: [Int: [OperationID: Bool]] = [:]
   /// The position of the latest shown notification.
   private var latest: [Int: UInt64] = [:]
@@ -26,8 +26,8 @@ final class NotificationChecker: SimulationChecker {
   /// Requests for which a user of the device learned that no answer is awaited. They have expired
   /// by the server's clock, but the host may still wait.
   private var refused: [Int: Set<RequestID>] = [:]
-  /// Deleted sessions. A device removed what it had of their requests. If another device kept a
-  /// session alive and its host continues, it is not notified of the same request again.
+  /// Deleted sessions. A device removed its data about their requests. If another device kept a
+  /// session alive and its host continues, the first one gets no second notification of a request.
   private var deleted: Set<SessionID> = []
 
   func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
@@ -45,7 +45,7 @@ final class NotificationChecker: SimulationChecker {
       let after = simulation.devices[device].process?.core.replica.workspace
       noteDeletions(outcome.touched.sessions, before, after)
     case .interrupted(_, .command(.deleteSession(let session)), _, nil):
-      // The disk may have taken it before the process died.
+      // The disk may have stored it before the process died.
       deleted.insert(session)
     case .interrupted(_, _, let before, let after):
       noteDeletions(Set(before.sessions().map(\.id)), before, after)
@@ -103,8 +103,8 @@ final class NotificationChecker: SimulationChecker {
     return ["device \(device) shows position \(notification.position) after \(before)"]
   }
 
-  /// A device is judged by what its files know. The server no longer has what they lost, if it was
-  /// acknowledged.
+  /// A device is judged by the knowledge in its files. If they lost something that was
+  /// acknowledged, the server no longer has it.
   private func forget(_ device: SimulatedDevice, _ index: Int) {
     let files = device.currentFiles
     let kept = files.database.notifications
@@ -118,8 +118,8 @@ final class NotificationChecker: SimulationChecker {
 
   // MARK: - While a request is open
 
-  /// Nothing is under way between the host and a device: the device must show the requests that the
-  /// host's task awaits.
+  /// If nothing is in transit between the host and a device, the device must show the requests that
+  /// the host's task awaits.
   private func look(
     at index: Int, host: Int, _ session: SessionID, _ request: RequestID,
     in simulation: Simulation
@@ -133,7 +133,7 @@ final class NotificationChecker: SimulationChecker {
       found.append("device \(index) does not show \(request) of device \(host)")
     }
     let device = simulation.devices[index].currentFiles.device
-    // A request that another host's task replaced is sent again when it shows again.
+    // A request that another host's task replaced is sent again when it is visible again.
     let item = posted[device]?.values.filter { $0.request == request }
       .max { $0.position < $1.position }
     if let item, isAlone(device, in: simulation), !core.isSettled(request), !over.contains(request),
@@ -238,7 +238,7 @@ final class NotificationChecker: SimulationChecker {
 }
 
 extension StoredNotification {
-  /// The request or the message that it is about; only its latest notification stays.
+  /// The request or the message that it concerns; only the latest notification about it stays.
   fileprivate var subject: RequestID? {
     request ?? message.map { RequestID(high: $0.high, low: $0.low) }
   }

@@ -5,14 +5,14 @@ import SequenceCRDT
 import ServerCore
 import WireProtocol
 
-/// The shown state equals the slow oracle's result for the plain set of operations, whether they
+/// The visible state equals the slow oracle's result for the plain set of operations, whether they
 /// arrived as log entries or in joined states.
 ///
-/// A restored server may lower the stamp of an operation that it gets again by a different clock
-/// than the first time. Everything that depends on the stamp must then match one of the two. If a
-/// memory was also copied, the server may log what the other copy wrote under an id. Then each part
-/// must match either what was logged first or what was logged last, because a device may have
-/// joined its state before anything distinguished the two.
+/// If a restored server gets an operation again, it may lower the stamp by a different clock than
+/// the first time. Everything that depends on the stamp must then match one of the two. If a
+/// memory was also copied, the server may log the other copy's content under an id. Then each part
+/// must match either the first logged content or the last, because a device may have joined its
+/// state before the two could be distinguished.
 final class OracleChecker: SimulationChecker {
   let name = "oracle"
   /// Every operation that was ever logged, in order, even if the server has lost it since.
@@ -20,10 +20,10 @@ final class OracleChecker: SimulationChecker {
   private var known = VersionVector()
   /// Units that were logged with several stamps: each logged form, in order.
   private var lowered: [OperationID: [Operation]] = [:]
-  /// For each unit with a stamp, the operation as it was logged first, and last.
+  /// For each unit with a stamp, the first and the last logged operation.
   private var stamped: [OperationID: Operation] = [:]
-  /// Units that were logged since a memory was copied: their last logged form, and which of them
-  /// had another content before.
+  /// Units logged since a memory was copied: their last logged form, and whether they had another
+  /// content before.
   private var latest: [OperationID: Operation] = [:]
   private var relogged: Set<OperationID> = []
   private var hasMemoryClones = false
@@ -35,7 +35,7 @@ final class OracleChecker: SimulationChecker {
       guard let operations = try? PackedDelta.unpack(entry.content.bytes) else {
         return ["the delta at \(entry.prefix.position) cannot be read"]
       }
-      // Operations that a restore lost, and devices sent again, come a second time.
+      // Operations that a restore lost and devices sent again arrive a second time.
       for operation in operations {
         noteStamps(of: operation)
         if hasMemoryClones { noteContents(of: operation) }
@@ -76,12 +76,12 @@ final class OracleChecker: SimulationChecker {
         Int(workspace.vector[operation.id.replica]) - Int(operation.id.seq) + 1)
     }
     let units = kept.reduce(0) { $0 + $1.length }
-    // The oracle is quadratic if many insert at one place.
+    // The oracle takes quadratic time for many insertions at one place.
     guard simulation.options.usesOracle, units < 60_000 else { return [] }
     var sets = [kept]
     if !relogged.isEmpty {
       sets.append(replaced(in: kept) { relogged.contains($0) ? latest[$0] : nil })
-      // Operations that depend on the other content of an id may have reached no device.
+      // Operations that depend on the other content of an id may not have reached any device.
       sets = sets.filter(isWhole)
     }
     if !lowered.isEmpty {
@@ -127,7 +127,7 @@ final class OracleChecker: SimulationChecker {
     return oracle.state().differences(from: workspace)
   }
 
-  /// The part of the state that a difference is about.
+  /// The part of the state that a difference concerns.
   private func place(of difference: String) -> String {
     guard let range = difference.firstRange(of: ": engine ") else { return difference }
     return String(difference[..<range.lowerBound])

@@ -1,14 +1,14 @@
 import ClientCore
 import QueueModel
 
-/// The messages that one device queued keep their order, unless somebody moved them.
+/// The messages that one device queued keep their order, unless a user moved them.
 final class OrderChecker: SimulationChecker {
   let name = "author order"
 
   private struct Sent {
     var message: MessageID
     var author: Int
-    /// How many times the author's files went back in time: then it does not know its own past.
+    /// How many times the author's files went back in time, so that it does not know its past.
     var life: Int
     var session: SessionID
     var priority: Priority
@@ -16,7 +16,7 @@ final class OrderChecker: SimulationChecker {
 
   private var sent: [Sent] = []
   private var lives: [Int: Int] = [:]
-  /// Messages that somebody moved, prioritised or queued again.
+  /// Messages that a user moved, prioritised or queued again.
   private var disturbed: Set<MessageID> = []
 
   func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
@@ -55,8 +55,8 @@ final class OrderChecker: SimulationChecker {
     switch command {
     case .move(let messages, _): disturbed.formUnion(messages)
     case .setPriority(let message, _): disturbed.insert(message)
-    // The device died during the command: the message may exist, and another device may have sent
-    // the same.
+    // The device died during the command. The message may exist, and another device may have sent
+    // the same one.
     case .send(let send): disturbed.insert(send.id)
     default: break
     }
@@ -82,7 +82,7 @@ final class OrderChecker: SimulationChecker {
     return []
   }
 
-  /// The messages that are compared: of one author, in one queue, with one priority.
+  /// The messages to compare: of one author, in one queue, with one priority.
   private struct Line: Hashable {
     var author: Int
     var life: Int

@@ -5,12 +5,12 @@ import SequenceCRDT
 import ServerCore
 import WireProtocol
 
-/// If the server reports that a withdrawal or an edit was in time, no attempt starts, or has
-/// started, that the server granted without knowing of the change.
+/// If the server reports that a withdrawal or an edit was in time, then an attempt that it granted
+/// without knowing of the change never starts, and has not started.
 ///
-/// An attempt may start that was granted with the change known: another device may have restored
-/// the message at the same time. Also left out are servers whose store went back to before the
-/// change, or to before the attempt without hearing of it since.
+/// An attempt that was granted with knowledge of the change may start: another device may have
+/// restored the message at the same time. A server does not count if its store went back to before
+/// the change, or to before the attempt and has not learned of it since.
 final class OutcomeChecker: SimulationChecker {
   let name = "outcomes"
 
@@ -74,7 +74,7 @@ final class OutcomeChecker: SimulationChecker {
     }
   }
 
-  /// The latest attempt at a message that the server has granted or heard of.
+  /// The latest attempt at a message that the server has granted or learned of.
   private func knownAttempt(at message: MessageID, in simulation: Simulation) -> UInt16 {
     let dispatched = simulation.server.disk.storage.withState { state in
       state.workspaces[ServerDisk.workspace]?.dispatches[message]?.attempt

@@ -7,7 +7,7 @@ import WireProtocol
 final class ProtocolChecker: SimulationChecker {
   let name = "protocol"
   /// If there are two copies of one memory, the server refuses batches of the later one that do not
-  /// fit after those of the other. The later copy learns that and sends them no more; otherwise its
+  /// follow those of the other. The later copy learns that and stops sending them; otherwise its
   /// outbox would not drain.
   private var hasMemoryClones = false
 
@@ -18,19 +18,19 @@ final class ProtocolChecker: SimulationChecker {
     case .faulted(_, let message):
       return ["the server faults a client: \(message)"]
     case .refused(let id, .authenticationBudget, _) where simulation.network.isDisturbed(id):
-      // The network kept the `hello` from the server.
+      // The network prevented the `hello` from reaching the server.
       return []
     case .refused(_, .invalidChanges, _) where hasMemoryClones:
       return []
     case .refused(_, .rateLimited, _) where simulation.results.hasStoreFailed:
-      // A device that cannot store the state, or whose server cannot, asks for it with every
+      // A device that cannot store the state, or whose server cannot, requests it with every
       // connection.
       return []
     case .refused(_, .rateLimited, _) where hasCopies(simulation):
-      // The server takes one state of a device at a time. If two copies have data that its log
-      // lacks, the later one waits 30 seconds and offers again.
+      // The server accepts one state of a device at a time. If two copies have data that its log
+      // lacks, the later one waits 30 seconds and offers its state again.
       return []
-    case .refused(_, let code, let message) where ProtocolChecker.accusations.contains(code):
+    case .refused(_, let code, let message) where ProtocolChecker.faultCodes.contains(code):
       return ["the server refuses: \(message)"]
     case .storageFailed(let fault) where fault.code == .corrupt || fault.code == .internalError:
       return ["the server's store: \(fault.message)"]
@@ -43,7 +43,7 @@ final class ProtocolChecker: SimulationChecker {
     simulation.devices.contains { simulation.devices.copies(of: $0).count > 1 }
   }
 
-  private static let accusations: Set<RefusalCode> = [
+  private static let faultCodes: Set<RefusalCode> = [
     .unsupportedVersion, .unauthorized, .revoked, .wrongWorkspace, .invalidChanges,
     .limitReached, .rateLimited, .authenticationBudget,
   ]

@@ -3,8 +3,8 @@ import QueueModel
 import SequenceCRDT
 import ServerCore
 
-/// A waiting notification is pushed in time and once, and retracted if it was a request that is no
-/// longer open.
+/// A waiting notification is pushed in time and once. If it was a request that is no longer open,
+/// it is retracted.
 ///
 /// A server whose store went back in time does not know what it pushed meanwhile.
 final class PushChecker: SimulationChecker {
@@ -28,7 +28,7 @@ final class PushChecker: SimulationChecker {
   private var alerts: [Key: Alert] = [:]
   /// Since when each inbox entry could have been pushed.
   private var waiting: [Key: Int64] = [:]
-  /// The server process, and the connections of each device, for which `waiting` holds.
+  /// The server process, and the connections of each device, to which `waiting` applies.
   private var life = 0
   private var connections: [DeviceID: Set<Int>] = [:]
   private var retracted: Set<Key> = []
@@ -69,8 +69,8 @@ final class PushChecker: SimulationChecker {
 
   /// Notifications that have waited too long.
   ///
-  /// The time starts again with the server, with a change of its store, and with every connection
-  /// of the device that begins or ends. Nothing is pushed to a device that its user looks at.
+  /// The time restarts with the server, with a change of its store, and with every connection of
+  /// the device that begins or ends. Nothing is pushed to a device that its user is looking at.
   private func late(in simulation: Simulation) -> [String] {
     let server = simulation.server
     guard server.life == life, server.disk.condition == .working,

@@ -2,12 +2,12 @@ import ClientCore
 import QueueModel
 import WireProtocol
 
-/// A request of an agent has one outcome. One of several answers is taken, the agent gets that
-/// answer once, and afterwards no device shows the request. Nothing is approved that the device
-/// which approved it did not show.
+/// A request of an agent has one outcome. One of several answers is accepted, the agent gets that
+/// answer once, and afterwards no device shows the request. Nothing is approved that was not shown
+/// on the approving device.
 ///
-/// Cases are left out that no one could know: a server whose store went back in time may take
-/// a different answer than before, and a host that lost its record of a request, or runs twice, may
+/// Cases that cannot be known are left out: a server whose store went back in time may accept a
+/// different answer than before, and a host that lost its record of a request, or runs twice, may
 /// leave it open in the register.
 final class RequestChecker: SimulationChecker {
   let name = "requests"
@@ -25,15 +25,15 @@ final class RequestChecker: SimulationChecker {
   }
 
   private var raised: [RequestID: Asking] = [:]
-  /// What was shown to the users who approved.
+  /// The contents that were shown to the users who approved.
   private var shown: [RequestID: [DeviceID: Set<ContentHash?>]] = [:]
   /// The decisions that agents received, with the number of times that the server's store had gone
   /// back before.
   private var decided: [RequestID: (decision: AskAnswer, serverRestores: Int)] = [:]
-  /// The answers that were taken, with the number of times that the server's store had gone back
+  /// The answers that were accepted, with the number of times that the server's store had gone back
   /// before.
   private var taken: [RequestID: (answer: Taken, serverRestores: Int)] = [:]
-  /// Answers that were taken before the server's store went back. A device that received one may
+  /// Answers that were accepted before the server's store went back. A device that received one may
   /// report it until the server sends another.
   private var outdated: [RequestID: Set<Taken>] = [:]
   private var serverRestores = 0
@@ -102,11 +102,11 @@ final class RequestChecker: SimulationChecker {
   /// Whether a device's information comes from the present server, not from before a restore.
   private func hearsServer(_ index: Int, _ simulation: Simulation) -> Bool {
     let pipes = simulation.devices[index].process?.pipes ?? [:]
-    // A connection that is not established yet carries nothing.
+    // A connection that is not established yet carries no information.
     return pipes.values.allSatisfy { $0.serverEnd.life == 0 || $0.serverEnd.life >= restoredLife }
   }
 
-  /// The answer that was taken, if the server must still know it.
+  /// The answer that was accepted, if the server must still know it.
   private func standing(_ request: RequestID) -> Taken? {
     taken[request].flatMap { $0.serverRestores == serverRestores ? $0.answer : nil }
   }
@@ -114,10 +114,10 @@ final class RequestChecker: SimulationChecker {
   private func take(
     _ answer: Taken, _ request: RequestID, in simulation: Simulation
   ) -> [String] {
-    // A device that was informed before the server's store went back reports that until the server
-    // sends another.
+    // A device that was informed before the server's store went back reports that answer until the
+    // server sends another.
     if standing(request) == nil, outdated[request]?.contains(answer) == true { return [] }
-    // The same answer may be taken any number of times.
+    // The same answer may be accepted any number of times.
     if taken[request] == nil { simulation.results.execution.requests.answersTaken += 1 }
     if let earlier = standing(request), earlier != answer {
       return ["two answers to \(request) are taken: \(earlier) and \(answer)"]
@@ -128,7 +128,7 @@ final class RequestChecker: SimulationChecker {
     return contradiction(of: request, known.decision)
   }
 
-  /// The agent's decision must be the answer that was taken.
+  /// The agent's decision must be the answer that was accepted.
   private func contradiction(of request: RequestID, _ decision: AskAnswer) -> [String] {
     guard let device = decision.device, let taken = standing(request),
       device != taken.device || decision.ending != taken.verdict.ending
@@ -136,7 +136,7 @@ final class RequestChecker: SimulationChecker {
     return ["the agent of \(request) gets \(decision), but \(taken) was taken"]
   }
 
-  /// An agent may only do what the user who approved it was shown.
+  /// An agent may only take the action that was shown to the user who approved it.
   private func unseen(_ request: RequestID, _ decision: AskAnswer) -> [String] {
     guard decision.ending == .allowed, let device = decision.device, raised[request] != nil,
       let views = shown[request]?[device],

@@ -4,7 +4,7 @@ import ServerCore
 
 /// No message waits without a reason. If a message can start on a host whose machine, link and
 /// server work, it starts within a minute, while the run continues and before anything is repaired.
-/// And nothing starts that the users at the host do not allow.
+/// Nothing starts that the users at the host do not allow.
 final class StandstillChecker: SimulationChecker {
   let name = "standstill"
 
@@ -17,12 +17,12 @@ final class StandstillChecker: SimulationChecker {
     var session: SessionID
     var message: MessageID
     var attempt: UInt16
-    /// The connection, if there are several nodes: a workspace that moves makes devices wait. Else the
+    /// With several nodes, the connection: a workspace that moves makes devices wait. Otherwise the
     /// server's process: one that starts again waits for the leases of the former one.
     var connection: Int
   }
 
-  /// The time since which a message could have started, without interruption.
+  /// Since when a message could have started, without interruption.
   private var since: [Head: Int64] = [:]
 
   func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
@@ -83,7 +83,7 @@ final class StandstillChecker: SimulationChecker {
     let workspace = process.core.replica.workspace
     let time = simulation.quiescence.time(of: process, on: device)
     return workspace.sessions().compactMap { view in
-      // A turn of another device keeps the session until it ends or somebody takes it over.
+      // A turn of another device keeps the session until it ends or a user takes it over.
       guard process.core.runsElsewhere[view.id] == nil,
         view.waiting > 0, view.host == device.files.device,
         simulation.hosts.mayStart(view.id, on: device),

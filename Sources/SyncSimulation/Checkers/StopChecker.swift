@@ -4,12 +4,12 @@ import QueueModel
 import SequenceCRDT
 import WireProtocol
 
-/// No attempt at a message starts after a user learned that an earlier one stops, unless a user retried the
-/// message later, or restored it later or without knowing of the stop. And no approval that a user gives after the
-/// stop of an attempt was stored reaches its agent.
+/// No attempt at a message starts after a user learned that an earlier one stops, unless a user
+/// retried the message later, or restored it later or without knowing of the stop. No approval that
+/// a user gives after the stop of an attempt was stored reaches its agent.
 ///
 /// A server whose store went back to before the attempt or the stop, or another server, cannot know
-/// of it. The server takes several copies of a host for one, so these are not judged.
+/// of it. The server regards several copies of a host as one, so these are not judged.
 final class StopChecker: SimulationChecker {
   let name = "stopped"
 
@@ -21,7 +21,7 @@ final class StopChecker: SimulationChecker {
 
   private var stops: [MessageID: AskedStop] = [:]
   private var lives = GrantLives()
-  /// Attempts whose stop is stored, with the number of times that the server's store had gone back before.
+  /// Attempts whose stop is stored, with the number of times the server's store went back before.
   private var stopped: [Attempt: Int] = [:]
   /// The attempts whose agents made requests.
   private var askers: [RequestID: Attempt] = [:]

@@ -2,9 +2,9 @@ import ClientCore
 import DispatchAuthority
 import QueueModel
 
-/// No turn ends just because there is no server. An agent is stopped only for one of these reasons:
-/// a user wants that; its session was deleted; its program has to end; somebody took the turn over;
-/// or another store can get the session, because the server's store went back in time, or the
+/// No turn ends merely because there is no server. An agent is stopped only for one of these
+/// reasons: a user wants that; its session was deleted; its program must end; a user took the turn
+/// over; or another store can get the session, because the server's store went back in time, or the
 /// device's files were copied or restored.
 final class TurnChecker: SimulationChecker {
   let name = "turnsGoOn"

@@ -7,7 +7,7 @@ import QueueOracle
 final class UndoChecker: SimulationChecker {
   let name = "undo"
 
-  /// Sessions that an undo or a redo removed, and no user has removed since.
+  /// Sessions that an undo or a redo removed, and that no user has removed since.
   private var takenAway: Set<SessionID> = []
   private var apart = ApartUndos()
 

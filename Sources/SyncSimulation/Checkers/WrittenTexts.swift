@@ -3,14 +3,14 @@ import QueueModel
 
 /// The texts that people wrote for messages: sent, saved, imported or chosen.
 ///
-/// It skips messages in which a user typed, because letters merge, and messages whose sending it did not see.
+/// Skips messages in which a user typed, because letters merge, and those that it did not see sent.
 struct WrittenTexts {
   private var texts: [MessageID: Set<[UInt8]>] = [:]
   private var typed: Set<MessageID> = []
   /// Sessions that run merged texts, or did.
   private var runsMerged: Set<SessionID> = []
 
-  /// Notes the text of a user's action, whatever its outcome. A text that an undo makes does not count as written.
+  /// Records the text of an action, whatever its outcome. The result of an undo is not written.
   mutating func learn(_ action: UserAction) {
     switch action {
     case .edit(let message, let content, _), .command(.edit(let message, let content, _)):
@@ -33,7 +33,7 @@ struct WrittenTexts {
     }
   }
 
-  /// Whether no one wrote what an agent gets.
+  /// Whether no user wrote the text that an agent gets.
   func lack(_ order: StartOrder) -> Bool {
     guard let known = texts[order.message], !typed.contains(order.message),
       !runsMerged.contains(order.session)

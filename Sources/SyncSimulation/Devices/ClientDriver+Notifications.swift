@@ -4,7 +4,7 @@ import WireProtocol
 
 /// The program of a device that shows notifications on its screen and remembers that.
 extension ClientDriver {
-  /// Shows a notification, and stores that it did.
+  /// Shows a notification, and records that it did.
   ///
   /// In between, the program may die, or the disk may be full. Then it shows the notification again
   /// after a restart, which cannot be prevented.

@@ -5,8 +5,8 @@ import SequenceCRDT
 import ServerCore
 import WireProtocol
 
-/// Drives the production core of each device as SyncClient does: It passes events with the time of
-/// the device's clocks, performs the core's actions in order, and wakes it on request.
+/// Drives the production core of each device as SyncClient does. Passes events with the time of the
+/// device's clocks, performs the core's actions in order, and wakes the core on request.
 final class ClientDriver: SimulationPart {
   unowned let simulation: Simulation
 
@@ -14,7 +14,7 @@ final class ClientDriver: SimulationPart {
 
   // MARK: - Events
 
-  /// A process begins; it continues what it executed in an earlier life.
+  /// A process begins, and continues the execution of an earlier life.
   func started(_ device: SimulatedDevice, _ executed: LoadedReplica.Execution) {
     tell(device) { core, context, _ in core.started(at: context) }
     if options.runsAgents { simulation.agents.start(on: device, executed) }
@@ -60,7 +60,7 @@ final class ClientDriver: SimulationPart {
     // Nothing runs while the machine sleeps; waking catches up.
     guard !device.isAsleep else { return }
     if isAtRest(device) {
-      // The random number of the event is drawn, so that the run is the same as with it.
+      // The random number of the event is still drawn, so that skipping it does not change the run.
       _ = device.generator.next()
       return scheduleWake(of: device)
     }
@@ -69,9 +69,9 @@ final class ClientDriver: SimulationPart {
     }
   }
 
-  /// Whether the event of a timer would have no effect, like the last one. That holds if only time
+  /// Whether the event of a timer would have no effect, like the last one. That is so if only time
   /// has passed since then, the device's clock was not set, and no deadline has passed. Most timers
-  /// are of this kind, since none is cancelled.
+  /// are of this kind, because none is cancelled.
   private func isAtRest(_ device: SimulatedDevice) -> Bool {
     guard !options.takesLongWay, let origin = device.process?.clockOrigin,
       device.process?.restsAtClockOffset == device.clockOffset
@@ -110,7 +110,7 @@ final class ClientDriver: SimulationPart {
   ///
   /// - Parameters:
   ///   - synchronizes: whether to wait for the disk after the actions, as for a command.
-  ///   - byTime: whether nothing happened except that time passed.
+  ///   - byTime: whether nothing happened except the passing of time.
   /// - Returns: nil if there is no process, or it died during the event.
   @discardableResult
   func run<Value>(
@@ -125,7 +125,7 @@ final class ClientDriver: SimulationPart {
     let context = context(of: device, origin: origin)
     let result: (value: Value, actions: [ClientCore.Action])?
     var isAtRest = false
-    // Also if the event throws.
+    // Also set if the event throws.
     defer { device.process?.restsAtClockOffset = isAtRest ? device.clockOffset : nil }
     do {
       result = try device.process?.core.run { core in
@@ -144,11 +144,11 @@ final class ClientDriver: SimulationPart {
         return (value, all)
       }
     } catch {
-      if store.hasDied { endOverItsStore(device) } else { scheduleWake(of: device) }
+      if store.hasDied { endAfterStoreFailure(device) } else { scheduleWake(of: device) }
       throw error
     }
-    if store.hasDied { endOverItsStore(device) }
-    // Commits before a death count.
+    if store.hasDied { endAfterStoreFailure(device) }
+    // Commits before the death count too.
     if repairsBefore != store.files.database.record?.repairs {
       simulation.note(.reauthored(device: device.index))
     }
@@ -159,7 +159,7 @@ final class ClientDriver: SimulationPart {
       // A failing disk accepted no commit, either.
       try? store.synchronize()
       if store.hasDied {
-        endOverItsStore(device)
+        endAfterStoreFailure(device)
         return nil
       }
     }
@@ -169,7 +169,7 @@ final class ClientDriver: SimulationPart {
   }
 
   /// The process died in a commit or while it waited for the disk, or its machine did.
-  private func endOverItsStore(_ device: SimulatedDevice) {
+  private func endAfterStoreFailure(_ device: SimulatedDevice) {
     simulation.devices.end(device, losesPower: device.process?.store.death == .beforeSync)
   }
 
@@ -183,14 +183,14 @@ final class ClientDriver: SimulationPart {
       results.addViolation("invariants", "device \(device.index): \(error.reason)")
     }
     guard options.runsAgents else { return }
-    // The queues that hold something depend on the stored state; they are searched only after it
+    // The list of non-empty queues depends on the stored state; they are searched only after it
     // changed.
     let state = SimulatedDevice.StoredState(
       life: device.life, commits: store.commits, vector: core.replica.workspace.vector)
     if device.remembered.work?.state != state || options.takesLongWay {
       device.remembered.work = core.sessionsWithWork.map { (state, $0) }
     }
-    // Nothing is repaired before this check: every message that may start must wait for something.
+    // Nothing is repaired before this check: every message that may start must wait for a reason.
     do throws(InvariantViolation) {
       try core.checkLiveness(of: device.remembered.work?.sessions, at: context)
     } catch {
@@ -198,7 +198,7 @@ final class ClientDriver: SimulationPart {
     }
   }
 
-  /// The number of changes that an observer gets at once: a slow one gets them together.
+  /// The number of changes that an observer gets at once: a slow observer gets them together.
   private var unobservedChangesMax: Int { options.hasQuickAgents ? 16 : 1 }
 
   /// All changes of the event are in the workspace, so the mirror is compared after the last one.
@@ -212,12 +212,12 @@ final class ClientDriver: SimulationPart {
 
   /// Only one wake-up is pending; one that comes too early has no effect.
   func scheduleWake(of device: SimulatedDevice) {
-    // It is compared field by field: copying the process would take longer than everything else.
+    // Compared field by field, because copying the process would take longer than everything else.
     guard let deadline = device.process?.core.deadline, let origin = device.process?.clockOrigin
     else { return }
     if let scheduled = device.process?.scheduledWake, scheduled <= deadline { return }
     device.process?.scheduledWake = deadline
-    // A missed deadline would otherwise cause a wake-up at the same moment forever.
+    // Otherwise, a missed deadline would cause a wake-up at the same moment forever.
     var delay = min(max(1, deadline - (clock.now - origin)), 3_600_000)
     // A busy machine, or one that slept, wakes its programs late.
     if options.timersLateMax > 0, device.generator.chance(30) {

@@ -7,8 +7,8 @@ import WireProtocol
 /// The contents of a device's data directory: the database's rows in their stored form, and the
 /// files beside it.
 ///
-/// A value, so a backup is a copy. It stores what ClientStore stores, in the same encodings, so
-/// that a restart decodes it in the same way.
+/// A value, so a backup is a copy. It stores the same data as ClientStore, in the same encodings,
+/// so that a restart decodes it in the same way.
 struct DeviceFiles {
   /// The database after the last commit.
   struct Database {
@@ -25,7 +25,7 @@ struct DeviceFiles {
     /// The last entry that the base replaces.
     var prunedThrough: Int64 = 0
     var receipts: [Receipt] = []
-    /// By number; as values, since ClientStore has its own stored form.
+    /// By number; as values, because ClientStore has its own stored form.
     var undo: [Int64: UndoHistory.Entry] = [:]
     /// The prompts that agents have, or had when the process ended.
     var intents: [MessageID: StartOrder] = [:]
@@ -39,11 +39,11 @@ struct DeviceFiles {
   }
 
   var device: DeviceID
-  /// nil: the device has no server.
+  /// nil if the device has no server.
   var credentials: Credentials?
   var database = Database()
 
-  /// All data to continue where the store stopped.
+  /// All data that is needed to continue from the stored state.
   func load() throws(StoreError) -> LoadedReplica {
     var tail: [StoredOperations] = []
     for entry in database.entries { tail.append(try DeviceFiles.decode(entry)) }

@@ -4,22 +4,22 @@ import QueueOracle
 import SequenceCRDT
 import WireProtocol
 
-/// A device's store in memory, with the guarantees of SQLite in WAL mode: a commit stores all or
-/// nothing, and a failed one stores nothing. A commit that waits for the disk is durable when it
-/// returns, with all commits before it.
+/// A device's store in memory, with the guarantees of SQLite in WAL mode. A commit stores
+/// everything or nothing, and a failed one stores nothing. A commit that waits for the disk is
+/// durable when it returns, with all commits before it.
 final class DeviceStore: ReplicaStore {
   /// How the process will die in its next commit.
   enum Death {
     case beforeCommit
     case afterCommit
-    /// With its machine, before the disk has the commits that did not wait, or an agent's intent.
+    /// With its machine, before the disk has an agent's intent or the commits that did not wait.
     case beforeSync
   }
 
   private(set) var files: DeviceFiles
   var condition = StoreCondition.working
   var death: Death?
-  /// Whether the process died in a commit; nothing after that counts.
+  /// Whether the process died in a commit; nothing counts after that.
   private(set) var hasDied = false
   private(set) var commits = 0
   /// The database on the disk: without the commits after the last wait.

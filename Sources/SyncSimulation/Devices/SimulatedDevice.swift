@@ -12,7 +12,7 @@ package final class SimulatedDevice {
     /// Whether bytes in this direction are lost, and repeated until they arrive.
     var blocksToServer = false
     var blocksFromServer = false
-    /// The time until which everything is late.
+    /// The time until which everything is delayed.
     var cloggedUntil: Int64 = 0
     /// Whether the connection breaks before the next acknowledgement arrives.
     var losesNextAck = false
@@ -48,8 +48,8 @@ package final class SimulatedDevice {
     /// True time at the start of the monotonic clock.
     var clockOrigin: Int64
     var scheduledWake: Int64?
-    /// The clock's offset at the last passing of time without an effect, if nothing has happened
-    /// since; see `ClientDriver.timerFired`.
+    /// The clock's offset when time last passed without an effect, if nothing has happened since;
+    /// see `ClientDriver.timerFired`.
     var restsAtClockOffset: Int64?
     var pipes: [TransportID: Pipe] = [:]
     /// Connections that a copied memory considers its own, although they belong to another machine.
@@ -57,9 +57,9 @@ package final class SimulatedDevice {
     /// Agents at work, by session.
     var agents: [SessionID: Agent] = [:]
     var host = Host()
-    /// Withdrawals and edits whose outcome users here wait for, by question.
+    /// Withdrawals and edits whose outcome users here wait for, by request.
     var races: [UInt64: AskedRace] = [:]
-    /// Attempts that users here asked to stop, by question.
+    /// Attempts that users here asked to stop, by request.
     var stops: [UInt64: AskedStop] = [:]
     /// The requests that users here have seen.
     var seenRequests: Set<RequestID> = []
@@ -69,14 +69,14 @@ package final class SimulatedDevice {
 
   /// Values that the driver caches between events.
   struct Remembered {
-    /// The sessions in which a message may start or counts as running, and the state for which that
-    /// holds.
+    /// The sessions in which a message may start or counts as running, and the state to which that
+    /// applies.
     var work: (state: StoredState, sessions: [SessionID])?
-    /// The number of received notifications, by which a planted bug drops some.
+    /// The number of received notifications, with which a planted bug drops some.
     var notificationsReceived = 0
   }
 
-  /// Identifies a state of a device: every change to a queue is stored.
+  /// Identifies a state of a device; every change to a queue is stored.
   struct StoredState: Equatable {
     var life: Int
     var commits: Int

@@ -16,7 +16,7 @@ package final class SimulatedDevices: RandomAccessCollection, SimulationPart {
   package var endIndex: Int { devices.count }
   package subscript(index: Int) -> SimulatedDevice { devices[index] }
 
-  /// The device and its copies: all with the same id.
+  /// The device and its copies, which all have the same id.
   func copies(of device: SimulatedDevice) -> [SimulatedDevice] {
     devices.filter { $0.files.device == device.files.device }
   }
@@ -277,7 +277,7 @@ package final class SimulatedDevices: RandomAccessCollection, SimulationPart {
     process.pipes = [:]
     device.process = process
     results.log("device \(device.index): goes on with a copy of a memory")
-    // Bytes that it sends meanwhile are lost.
+    // Data that it sends meanwhile is lost.
     for id in connections {
       clock.add(
         .connectionEnd(device: device.index, life: device.life, id),

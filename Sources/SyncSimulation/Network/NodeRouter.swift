@@ -1,21 +1,21 @@
 import QueueOracle
 
-/// What is between devices and several nodes: a proxy, and the nodes that pass connections on.
+/// The part between devices and several nodes: a proxy, and the nodes that forward connections.
 ///
-/// A node that serves a workspace gets its connections from the other nodes that reach it. If it
-/// does not answer within three seconds, the one that was asked takes the workspace.
+/// A node that serves a workspace gets its connections from the other nodes that can reach it. If
+/// it does not answer within three seconds, the node that got the connection takes the workspace.
 final class NodeRouter: SimulationPart {
   enum Route {
     case node(SimulatedServer)
     /// No process answers.
     case refused
-    /// Nothing answers yet; after this time it is tried again.
+    /// Nothing answers yet; the connection is tried again after this time.
     case silent(milliseconds: Int64)
   }
 
   private static let patienceMilliseconds: Int64 = 3_000
 
-  /// Until when two nodes do not reach each other.
+  /// Until when two nodes cannot reach each other.
   private var cuts: [Set<Int>: Int64] = [:]
   private var generator: SeededGenerator
   unowned let simulation: Simulation
@@ -38,7 +38,7 @@ final class NodeRouter: SimulationPart {
     return lives
   }
 
-  /// At the end of all faults the proxy sends everything to one node.
+  /// After all faults have ended, the proxy sends everything to one node.
   private var isSteady: Bool {
     options.server.nodes.proxyHashes || simulation.quiescence.isSettling
   }
@@ -69,7 +69,7 @@ final class NodeRouter: SimulationPart {
     return .node(node)
   }
 
-  /// The node that serves the workspace, if the one that was asked knows and reaches it.
+  /// The node that serves the workspace, if the receiving node knows and can reach it.
   private func passedOn(from asked: SimulatedServer, _ pipe: Pipe) -> SimulatedServer {
     guard options.server.nodes.passesOn, !asked.trouble.isPaused(at: clock.now),
       !asked.trouble.isCut(at: clock.now),

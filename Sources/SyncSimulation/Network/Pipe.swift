@@ -5,8 +5,8 @@ import ServerCore
 /// One connection between a device and the server, as the network sees it.
 ///
 /// A connection is two streams of bytes that deliver in order or break. Within a stream, bytes are
-/// not lost, repeated or overtaken. Only whole messages arrive, as with WebSocket; a message that
-/// is cut anywhere never arrives. The repetition and reordering of a real network shows across
+/// not lost, repeated or overtaken. Only whole messages arrive, as with WebSocket; a truncated
+/// message never arrives. The repetition and reordering of a real network occur between
 /// connections: bytes of an abandoned connection reach the server after those of the next one.
 final class Pipe {
   /// The direction of bytes.
@@ -103,10 +103,10 @@ final class Pipe {
         left -= items[place].item.bytes
         place += 1
       }
-      // A message that is cut leaves a useless part.
+      // A truncated message leaves a useless part.
       for item in items[place...] {
         waitingBytes -= item.item.bytes
-        // The news of an earlier break is also cut off, and that of this one replaces it.
+        // The report of an earlier break is also cut off; the report of this one replaces it.
         if case .end = item.item { isEnded = false }
       }
       items.removeSubrange(place...)
@@ -125,7 +125,7 @@ final class Pipe {
   struct ServerEnd {
     /// The node that holds it.
     var node = 0
-    /// Which process of that node; answers of an earlier one must not be judged by it.
+    /// The process of that node, so that answers of an earlier one are not attributed to it.
     var life = 0
     /// Nodes that did not answer while the connection was being opened.
     var silentNodes: Set<Int> = []
@@ -143,7 +143,7 @@ final class Pipe {
   /// Whether the network delayed or lost something; a late peer on such a connection is not at
   /// fault.
   var isDisturbed = false
-  /// Whether the server knows the device; until then it counts raw bytes.
+  /// Whether the server knows the device; until then, it counts raw bytes.
   var isAuthenticated = false
   var serverHeardAt: Int64 = 0
   var serverPingedAt: Int64 = 0
@@ -189,7 +189,7 @@ final class Pipe {
   ///
   /// - Returns: when some of it arrives.
   func send(_ message: [UInt8], _ direction: Direction, now: Int64) -> Int64? {
-    // The length field of WebSocket counts, too.
+    // WebSocket's length field counts, too.
     let bytes = message.count + 4
     guard bytes > 1, generator.chance(splitPercent) else {
       return self[direction].put(.message(message, bytes: bytes), at: now + delay())

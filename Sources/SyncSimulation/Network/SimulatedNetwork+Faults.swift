@@ -54,7 +54,7 @@ extension SimulatedNetwork {
   }
 
   private func clog(_ device: SimulatedDevice, milliseconds: Int64) {
-    // Bytes that are held back already are delayed until the later of both times.
+    // Bytes that are already held back are delayed until the later of both times.
     device.network.cloggedUntil = max(
       device.network.cloggedUntil, clock.now + max(0, milliseconds))
     for pipe in pipes where pipe.device == device.index {
@@ -98,7 +98,7 @@ extension SimulatedNetwork {
     resumePipes(of: device)
   }
 
-  /// Whether the network delayed or lost something of a connection.
+  /// Whether the network delayed or lost data of a connection.
   func isDisturbed(_ id: ConnectionID) -> Bool {
     pipes.contains { $0.serverID == id && $0.isDisturbed }
   }

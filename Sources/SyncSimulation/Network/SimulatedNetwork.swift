@@ -38,10 +38,10 @@ final class SimulatedNetwork: SimulationPart {
   }
 
   func open(_ pipe: Pipe) {
-    // Waking and healing call this again, so a pipe can come here twice.
+    // Waking and healing call this again, so a pipe can arrive here twice.
     guard pipe.serverID == nil else { return }
     guard pipe.clientHolds else { return forget(pipe) }
-    // It broke before the other side knew of it.
+    // It broke before the other side learned of it.
     if pipe[.toServer].isEnded { return clientLoses(pipe, "the connection broke") }
     let device = simulation.devices[pipe.device]
     let network = device.network
@@ -103,11 +103,11 @@ final class SimulatedNetwork: SimulationPart {
     }
   }
 
-  /// Delivers items whose time has come.
+  /// Delivers items that are due.
   func arrive(_ pipe: Pipe, _ direction: Pipe.Direction) {
     let device = simulation.devices[pipe.device]
     while let due = pipe[direction].nextAt {
-      // Healing and waking continue this.
+      // Healing and waking continue this delivery.
       if device.network.blocks(direction) {
         pipe.isDisturbed = true
         return
@@ -241,7 +241,7 @@ final class SimulatedNetwork: SimulationPart {
       pipe.serverHolds = false
       pipe[.toServer].vanish()
       pipe[.fromServer].cut(afterBytes: pipe.survivingBytes(.fromServer))
-      // A machine without power sends nothing; the device has to find out.
+      // A machine without power sends nothing; the device must find out by itself.
       if pipe.chance(75) { put(.end("the server is gone"), .fromServer, on: pipe) }
     }
   }

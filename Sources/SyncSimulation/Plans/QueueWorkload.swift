@@ -10,8 +10,7 @@ import SequenceCRDT
 struct QueueWorkload {
   /// Sessions that get messages at the same time.
   private static let sessionsMax = 4
-  /// The number of decisions about stopped queues, after everything came to rest, before they are
-  /// left.
+  /// The maximum number of decisions about a stopped queue after everything has come to rest.
   private static let roundsMax = 3
 
   /// The kinds of commands.
@@ -30,7 +29,7 @@ struct QueueWorkload {
   private let itemsPerSession: Int
   private var generator: SeededGenerator
   private var sent = 0
-  /// Queues that still get messages.
+  /// Queues that still receive messages.
   private var filling: [Queue] = []
   private var sessions: [SessionID] = []
   /// Queues that may hold messages after all were queued.
@@ -162,7 +161,7 @@ struct QueueWorkload {
     DeviceID(high: 0xD, low: UInt64(1 + generator.below(hostCount)))
   }
 
-  /// Usually a session that still gets messages.
+  /// Usually a session that still receives messages.
   private mutating func anySession() -> SessionID? {
     generator.pick(generator.chance(80) ? filling.map(\.session) : sessions)
   }

@@ -3,7 +3,7 @@ import QueueOracle
 /// Draws a run: the number of devices, the faults, the commands and the pace.
 ///
 /// Every seed omits some kinds of faults and exaggerates others ("swarm testing"), because a fault
-/// that always happens hides bugs that only show without it.
+/// that always happens hides bugs that appear only without it.
 struct SwarmPlan {
   /// Kinds of faults, or their repair.
   enum Fault: CaseIterable {
@@ -15,7 +15,7 @@ struct SwarmPlan {
     case requestSync
     case crashNode, restartNode, pauseNode, cutNodeStore, cutNodes, setNodeClock, failOver
 
-    /// Those of one server, and of devices.
+    /// The faults of one server, and of devices.
     static let usual = allCases.filter { !ofNodes.contains($0) }
     static let ofNodes: [Fault] = [
       .crashNode, .restartNode, .pauseNode, .cutNodeStore, .cutNodes, .setNodeClock, .failOver,
@@ -32,9 +32,9 @@ struct SwarmPlan {
   let pacePercent: Int
   private let profile: Profile
   private var workload: Workload
-  /// If many messages have to be run.
+  /// Set if many messages must be run.
   var queues: QueueWorkload?
-  /// If hosts run messages.
+  /// Set if hosts run messages.
   private var hosts: HostWorkload?
   var generator: SeededGenerator
   private var labels = 0
@@ -63,7 +63,7 @@ struct SwarmPlan {
     settleEvery = profile == .partition ? 40 : stepCount / (1 + generator.below(3)) + 1
     let faultPercent = SwarmPlan.faultPercent(profile, using: &generator)
     self.faultPercent = items > 0 ? 1 + faultPercent / 8 : faultPercent
-    // The requests' checkers know a store that goes back in time only with its server.
+    // The requests' checkers know of a store that goes back in time only if its server does.
     let left: [Fault] = raisesRequests && profile == .nodes ? [.failOver] : []
     faults = SwarmPlan.faultWeights(profile, using: &generator).filter { !left.contains($0.value) }
     pacePercent = [20, 100, 100, 400][generator.below(4)]
@@ -286,7 +286,7 @@ struct SwarmPlan {
     return Int64.random(in: -60...60, using: &generator) * scale
   }
 
-  /// A server has an administrator: if its clock is off by decades, those of all devices are.
+  /// A server has an administrator: if its clock is off by decades, so are those of all devices.
   private mutating func serverClockOffset() -> Int64 {
     let scale: Int64 = generator.pick(weighted: [(3, 0), (4, 1_000), (2, 60_000)])
     return Int64.random(in: -60...60, using: &generator) * scale

@@ -7,9 +7,9 @@ import SequenceCRDT
 ///
 /// Every typed text begins with a scalar of a private use area that no other text has. These
 /// *marks* survive merging, cutting and new operation ids, so that a checker can detect a loss or a
-/// double.
+/// duplicate.
 struct Workload {
-  /// The elements on which a run's commands meet.
+  /// The elements for which a run's commands compete.
   enum Pattern {
     /// A mix of everything.
     case human
@@ -23,10 +23,10 @@ struct Workload {
     case emptyQueues
     /// Mostly the thread queue.
     case threads
-    /// Many messages are sent for hosts to run; a user who looks lets stopped queues continue.
+    /// Many messages are sent for hosts to run; a user who looks continues stopped queues.
     case batches
 
-    /// The patterns that a run draws from; `batches` makes sense only if something is run.
+    /// The patterns from which a run draws; `batches` is useful only if messages are run.
     static let drawn: [Pattern] = [.human, .head, .gap, .hugeText, .emptyQueues, .threads]
   }
 
@@ -34,7 +34,7 @@ struct Workload {
     case addSession, renameSession, deleteSession, send, open, edit, move, cancel, restore, clear
     case setPriority, pause, resume, moveThread, removeThreads, clearThreads, unlockThread
     case insertText, deleteText, undo, redo
-    // Only if hosts run messages; after the others, so that those are drawn the same.
+    // Only if hosts run messages; after the others, so that those are drawn in the same way.
     case setHost, retry, skip, hold, setNotBefore, setOnMerge, setLater, setNeeds
 
     var needsHosts: Bool {
@@ -55,7 +55,7 @@ struct Workload {
   private let pattern: Pattern
   private let weights: [(weight: Int, value: Kind)]
   private let longTextScalars: Int
-  /// The first devices, which may be hosts; 0 if nothing is run.
+  /// The number of first devices that may be hosts; 0 if nothing is run.
   private let hostCount: Int
   private var messages: [MessageID] = []
   private var nextMark: UInt32 = 0
@@ -81,7 +81,7 @@ struct Workload {
     Unicode.Scalar(marksFirst + number % 0xFFFE).map(String.init) ?? ""
   }
 
-  /// Every run omits some kinds and does others often.
+  /// Every run omits some kinds and favours others.
   private static func weights(
     for pattern: Pattern, withHosts: Bool, using generator: inout SeededGenerator
   ) -> [(weight: Int, value: Kind)] {

@@ -1,6 +1,6 @@
 /// The faults of one of several nodes.
 struct NodeTrouble {
-  /// Until when the process does not run; nil: it runs.
+  /// Until when the process does not run; nil while it runs.
   private(set) var pausedUntil: Int64?
   private var cutUntil: Int64 = 0
 
@@ -11,7 +11,7 @@ struct NodeTrouble {
 
   mutating func cut(until end: Int64) { cutUntil = max(cutUntil, end) }
 
-  /// Whether the node does not reach the store.
+  /// Whether the node cannot reach the store.
   func isCut(at now: Int64) -> Bool { cutUntil > now }
 
   mutating func end() { self = NodeTrouble() }

@@ -20,7 +20,7 @@ package final class ServerDisk {
   private var other: Backup?
   /// A copy that lacks the latest commits; nil without one.
   private var standby: Backup?
-  /// How many times the store went back in time.
+  /// How many times the store has gone back in time.
   private(set) var restores = 0
   /// The store's state at the last fsync, if a planted bug reports commits before that.
   private(set) var synced: Backup?
@@ -110,8 +110,8 @@ package final class ServerDisk {
   /// A planted bug: commits from now on are not on the disk.
   func holdBack() { synced = backup() }
 
-  /// The machine goes down, and loses what is not on the disk.
-  func loseWhatIsHeldBack() {
+  /// The machine goes down, and loses commits that are not on the disk.
+  func loseUnsyncedCommits() {
     if let synced { put(synced) }
   }
 
@@ -134,7 +134,7 @@ package final class ServerDisk {
     storage.withState { _ = $0.livingNodes.insert(node) }
   }
 
-  /// The others know that a node has ended.
+  /// The others learn that a node has ended.
   func nodeIsGone(_ node: Int) {
     storage.withState { _ = $0.livingNodes.remove(node) }
   }

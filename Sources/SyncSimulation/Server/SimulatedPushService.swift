@@ -32,7 +32,7 @@ final class SimulatedPushService: SimulationPart {
   }
 
   /// Tries the orders, in order. An order that is not accepted is retried, as is one after which
-  /// the service died. It has the same name with its provider, and is displayed once.
+  /// the service died. It has the same name at its provider, and is displayed once.
   func push(life: Int) {
     guard let server = simulation.nodes.first(where: { $0.life == life }), server.process != nil
     else { return }
@@ -52,7 +52,7 @@ final class SimulatedPushService: SimulationPart {
     clock.add(.push(life: life), after: SimulatedPushService.retryMilliseconds)
   }
 
-  /// Whether a node reaches the store and serves the workspace.
+  /// Whether a node can reach the store and serves the workspace.
   private func mayPush(_ node: SimulatedServer) -> Bool {
     guard simulation.nodes.count > 1 else { return true }
     return !node.trouble.isPaused(at: clock.now) && !node.trouble.isCut(at: clock.now)

@@ -41,7 +41,7 @@ extension SimulatedServer {
     startLater(50...200)
   }
 
-  /// Pairs devices again that were paired after the backup, with the tokens that they have.
+  /// Pairs devices again that were paired after the backup, with their present tokens.
   func pairAgain() {
     for device in simulation.devices {
       let files = device.currentFiles

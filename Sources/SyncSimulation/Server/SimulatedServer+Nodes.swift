@@ -2,17 +2,17 @@ import QueueModel
 import QueueOracle
 import ServerCore
 
-/// A server as one of several nodes over one store: its pauses, the connection to the store, and
-/// the bugs that are planted there.
+/// A server as one of several nodes over one store: its pauses, its connection to the store, and
+/// its planted bugs.
 extension SimulatedServer {
-  /// How often something that waits for the end of a pause looks for it.
+  /// How often code that waits for the end of a pause checks for it.
   static let pauseCheckMilliseconds: Int64 = 250
-  /// How long the store counts a node as living that says nothing.
+  /// How long the store counts a silent node as living.
   private static let beatMilliseconds: Int64 = 20_000
 
-  /// What the node remembers for planted bugs.
+  /// The node's memory for planted bugs.
   struct PlantedMemory {
-    /// The workspace as it was read last.
+    /// The workspace as it was last read.
     var loaded: LoadedWorkspace?
     /// The owner with which a take was missed.
     var missedOwner: Int?
@@ -46,7 +46,7 @@ extension SimulatedServer {
     return .done
   }
 
-  /// Whether it works, and the store has nothing to do for it.
+  /// Whether it runs, and the store has no work for it.
   var isAtRest: Bool {
     guard let process else { return false }
     return process.tasks.isEmpty && process.core.isHealthy
@@ -67,7 +67,7 @@ extension SimulatedServer {
     wake()
   }
 
-  /// The pause has ended: what arrived meanwhile is processed.
+  /// The pause has ended: data that arrived meanwhile is processed.
   private func wake() {
     for (id, pipe) in (process?.pipes ?? [:]).sorted(by: { $0.key < $1.key }) {
       let waiting = pipe[.fromServer].waitingBytes
@@ -76,13 +76,13 @@ extension SimulatedServer {
     }
   }
 
-  /// Whether the process is paused, so that it learns of the outcome of a task later.
+  /// Whether the process is paused, so that it learns the outcome of a task later.
   func isHeld(_ pending: PendingTask) -> Bool {
     guard trouble.isPaused(at: clock.now) else { return false }
     clock.add(.storeDone(life: life), after: SimulatedServer.pauseCheckMilliseconds)
     guard process?.wasHeld == false else { return true }
     process?.wasHeld = true
-    // Otherwise it had not been sent yet.
+    // Otherwise, the task had not been sent yet.
     if process?.isTaskCut == false, !trouble.isCut(at: clock.now), generator.chance(50) {
       process?.heldOutcome = perform(pending)
     }
@@ -99,14 +99,14 @@ extension SimulatedServer {
 
   // MARK: - The connection to the store
 
-  /// The connection to the store is gone: nothing more is heard of the task under way.
+  /// The connection to the store is gone; the node learns nothing more about the present task.
   func cutTask() {
     guard process?.isStoreBusy == true else { return }
     process?.isTaskCut = true
     process?.heldOutcome = nil
   }
 
-  /// The outcome of a task whose connection is gone; nil if it is there.
+  /// The outcome of a task whose connection is gone; nil if the connection exists.
   func cutOutcome(of pending: PendingTask) -> StoreOutcome? {
     let isCut = process?.isTaskCut == true
     process?.isTaskCut = false
@@ -125,7 +125,7 @@ extension SimulatedServer {
     return .failed(StorageFault(code: .unavailable, message: "the store does not answer"))
   }
 
-  /// The store performs a task that it got on a connection that is gone.
+  /// The store performs a task from a connection that is gone.
   func performLate(_ task: StoreTask, restores: Int) {
     guard disk.restores == restores else { return }
     results.log("\(name): the store performs a late task")
@@ -188,7 +188,7 @@ extension SimulatedServer {
 }
 
 extension Simulation {
-  /// The standby becomes the store: what the nodes have under way gets no answer.
+  /// The standby becomes the store; tasks that the nodes have under way get no answer.
   func failOver() -> EventOutcome {
     guard nodes.count > 1, server.disk.failOver() else { return .skipped("there is no standby") }
     results.hasStoreFailed = true
@@ -200,7 +200,7 @@ extension Simulation {
 }
 
 extension SimulatedServer {
-  /// What it has under way is gone with the store to which it was sent.
+  /// Its open tasks are lost with the store to which they were sent.
   fileprivate func storeFailsOver() {
     guard process?.isStoreBusy == true else { return }
     process?.heldOutcome = .failed(

@@ -7,7 +7,7 @@ import ServerCore
 /// runs. It drives the production core like SyncServer: it passes the time, performs actions in
 /// order, and runs the store's tasks one after the other.
 package final class SimulatedServer: SimulationPart {
-  /// How often the core gets the time.
+  /// The interval at which the core gets the time.
   private static let tickMilliseconds: Int64 = 250
   private static let pingMilliseconds: Int64 = 20_000
   private static let silenceMilliseconds: Int64 = 45_000
@@ -79,7 +79,7 @@ package final class SimulatedServer: SimulationPart {
   func start() {
     life = simulation.router.nextLife()
     disk.nodeStarted(index)
-    // Finding secrets by their hash is the store's job; any injective function will do.
+    // Finding secrets by their hash is the store's task, so any injective function is enough.
     process = Process(core: ServerCore(configuration: configuration) { $0 })
     clock.add(.tick(life: life), after: SimulatedServer.tickMilliseconds)
     results.log("\(name): started")
@@ -91,7 +91,7 @@ package final class SimulatedServer: SimulationPart {
   /// Its name in the trace.
   var name: String { simulation.nodes.count > 1 ? "node \(index)" : "server" }
 
-  /// Ends the process at once; work in flight to the store may or may not be stored.
+  /// Ends the process at once; tasks in flight to the store may or may not be stored.
   func end(_ why: String) {
     guard let process else { return }
     if process.isStoreBusy, process.heldOutcome == nil, !process.isTaskCut,
@@ -104,7 +104,7 @@ package final class SimulatedServer: SimulationPart {
     trouble.endPause()
     results.log("\(name): ended: \(why)")
     simulation.network.serverDies(self)
-    if options.planted.contains(.ackBeforeFsync) { disk.loseWhatIsHeldBack() }
+    if options.planted.contains(.ackBeforeFsync) { disk.loseUnsyncedCommits() }
   }
 
   func startLater(_ milliseconds: ClosedRange<Int64>) {
