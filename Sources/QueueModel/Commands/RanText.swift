@@ -119,10 +119,11 @@ extension RanText {
 }
 
 extension ShownMessage {
-  /// Whether an attempt that works or is done elsewhere does so here, or is not known here yet.
+  /// Whether an attempt that works or is done elsewhere does so here, or will once its report is
+  /// here: the report is not known yet, or replaces that the attempt was given up.
   fileprivate func hasHad(_ attempt: Run) -> Bool {
     guard let own = runState.run, own.attempt >= attempt.attempt else { return true }
-    return own.attempt == attempt.attempt && hasStarted
+    return own.attempt == attempt.attempt && (hasStarted || attempt.fence > own.fence)
   }
 }
 

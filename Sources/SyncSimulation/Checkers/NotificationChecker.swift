@@ -109,7 +109,12 @@ final class NotificationChecker: SimulationChecker {
     let files = device.currentFiles
     let kept = files.database.notifications
     for name in (shown[index] ?? [:]).keys where kept.names[name] == nil {
-      posted[files.device]?[name] = nil
+      guard let lost = posted[files.device]?.removeValue(forKey: name) else { continue }
+      // It had replaced the earlier ones of the same request or message.
+      posted[files.device] = posted[files.device]?.filter {
+        $0.value.subject == nil || $0.value.subject != lost.subject
+          || $0.value.position > lost.position
+      }
     }
     shown[index] = kept.names.mapValues { _ in true }
     for item in kept.standing where !item.isAnnounced { shown[index]?[item.name] = nil }
