@@ -61,7 +61,7 @@ package struct ClientCore: Sendable {
   package var deadline: Int64? {
     [
       connection.deadline, execution.deadline, tasks.deadline, inbox.deadline,
-      connection.retention.deadline, connection.typingDeadline,
+      connection.retention.due, connection.typingDeadline,
     ]
     .compactMap { $0 }.min()
   }

@@ -127,9 +127,11 @@ extension APIHandlers {
     if client.workspace().waitsForChoice(next.id) {
       return (.merged, try words(for: .merged, of: view, sync))
     }
-    if client.workspace().dispatchState(of: next.id)?.isIncomplete == true {
+    let state = client.workspace().dispatchState(of: next.id)
+    if state?.isIncomplete == true {
       return (.waiting, try words(for: .changeIncomplete, of: view, sync))
     }
+    if state?.isBlank == true { return (.waiting, try words(for: .blank, of: view, sync)) }
     if sync.isRemoved(host, own: client.deviceID) {
       return (
         .hostAway, "\(name(of: host)) was revoked: cospool session host \(quoted(view)) this"

@@ -11,7 +11,7 @@ extension StartObstacle {
     case .noAgent: .agentless
     case .consentMissing: .unconsented
     case .merged: .merged
-    case .agentBusy, .agentNotAsking, .draining, .changeIncomplete, .movedWhileRunning,
+    case .agentBusy, .agentNotAsking, .draining, .changeIncomplete, .blank, .movedWhileRunning,
       .runsElsewhere, .notBefore, .needs, .triesAgain, .unanswered:
       .waiting
     }
@@ -27,6 +27,7 @@ extension StartObstacle {
     case .draining: "draining"
     case .changeIncomplete: "changeIncomplete"
     case .merged: "merged"
+    case .blank: "blank"
     case .movedWhileRunning: "movedWhileRunning"
     case .runsElsewhere: "runsElsewhere"
     case .notBefore: "notBefore"
@@ -73,6 +74,11 @@ extension StartObstacle {
       return
         "\(id) was edited in two places, and its texts were merged. To see them and choose "
         + "one: cospool queue show \(Shell.quoted(String(id)))"
+    case .blank:
+      let quoted = Shell.quoted(String(id))
+      return
+        "nothing is left of the text of \(id). To write one: cospool queue edit \(quoted). To "
+        + "remove it: cospool queue cancel \(quoted)"
     case .movedWhileRunning(let other):
       return
         "the agent of \(workspace.session(other)?.name ?? other.rawValue) still works on \(id), which was moved here"

@@ -1,4 +1,4 @@
-package import Foundation
+import Foundation
 import NetworkAddresses
 
 /// An HTTP proxy through which a device reaches its server.

@@ -85,6 +85,27 @@ import WireProtocol
     try fleet.expectConvergence()
   }
 
+  /// I-71: it was cancelled long ago in the state of a device that has not caught up, and waits in
+  /// truth.
+  @Test func aDeviceForgetsNothingBeforeItHasCaughtUp() throws {
+    var fleet = try fleet(devices: 2, retaining: 0..<1)
+    try fleet.perform(.send("an hour of typing", as: 1, in: "s"), on: 1)
+    try fleet.perform(.cancel([.numbered(1)]), on: 1)
+    try fleet.perform(.send("another", as: 2, in: "s"), on: 1)
+    try fleet.pass(1_000)
+    fleet.isServerDown = true
+    for index in 0..<2 { fleet.cut(index) }
+    try fleet.perform(.restore(.numbered(1)), on: 1)
+    fleet.now += 2 * Self.day
+    try fleet.pass(7_200_000)
+    #expect(text(1, fleet) == "an hour of typing")
+    fleet.isServerDown = false
+    try fleet.pass(7_200_000)
+    try fleet.expectConvergence()
+    #expect(text(1, fleet) == "an hour of typing")
+    #expect(fleet.server.workspace.contents("s") == ["an hour of typing", "another"])
+  }
+
   /// Undo changes to forgotten messages are forgotten, too.
   @Test func undoBringsNothingEmptyBack() throws {
     var fleet = try fleet(devices: 1, retaining: 0..<1)

@@ -56,6 +56,23 @@ struct ForgettingTests {
     try device.workspace.checkInvariants()
   }
 
+  /// I-71: nothing is left of it. Its queue says so, and no agent gets an empty prompt.
+  @Test func aMessageThatWasRestoredMeanwhileDoesNotStart() throws {
+    var device = TestDevice(1)
+    try device.perform(.send("old", as: 1, in: "s"))
+    try device.perform(.cancel([.numbered(1)]))
+    var peer = TestDevice(2)
+    try peer.merge(device.made)
+    try peer.perform(.restore(.numbered(1)))
+    #expect(peer.workspace.startable(in: .named("s"), by: 0)?.message == .numbered(1))
+    _ = try peer.workspace.merge(try forget(&device, asIn: device.workspace))
+    let state = try #require(peer.workspace.dispatchState(of: .numbered(1)))
+    #expect(state.isBlank && state.queueStands)
+    #expect(peer.workspace.startable(in: .named("s"), by: 0) == nil)
+    try peer.perform(.edit(.numbered(1), content: "new", base: nil))
+    #expect(peer.workspace.startable(in: .named("s"), by: 0)?.message == .numbered(1))
+  }
+
   /// Two devices forget at the same time, one of them over packed sessions.
   @Test func forgettingTwiceChangesNothing() throws {
     var device = TestDevice(1)

@@ -59,6 +59,9 @@ package enum ClientLimits {
   /// start.
   package static let forgettingMilliseconds: Int64 = 86_400_000
   package static let forgettingMillisecondsFirst: Int64 = 3_600_000
-  /// Messages that are forgotten at a time.
+  /// How soon it looks again if it did not have everything.
+  package static let forgettingMillisecondsAgain: Int64 = 600_000
+  /// Messages that are forgotten at a time, and the time between two times.
   package static let forgettingMessagesMax = 20
+  package static let forgettingMillisecondsBetween: Int64 = 1_000
 }

@@ -4,13 +4,10 @@ import QueueModel
 struct Retention: Hashable, Sendable {
   /// How many days finished messages are kept; 0 means forever.
   private(set) var days = 0
-  /// When to shorten the log and look for messages to forget next; nil: never.
+  /// When to forget the next messages, or to look for them; nil: never.
   var due: Int64?
   /// Messages to forget.
   var messages: [MessageID] = []
-
-  /// When something must be done; nil: never.
-  var deadline: Int64? { due.map { messages.isEmpty ? $0 : 0 } }
 
   /// Sets another time to keep finished messages.
   ///
@@ -31,11 +28,17 @@ extension ConnectionMachine {
   }
 
   mutating func forgetIfDue(at context: EventContext, store: some ReplicaStore) -> [Action] {
-    guard let due = retention.due else { return [] }
+    guard let due = retention.due, context.now >= due else { return [] }
+    // In an old state, or by a wrong clock, a message that waits can seem to have ended long ago.
+    guard credentials == nil || isSynced else {
+      retention.due = context.now + ClientLimits.forgettingMillisecondsAgain
+      retention.messages = []
+      return []
+    }
     let wall = time(at: context)
+    retention.due = context.now + ClientLimits.forgettingMilliseconds
     do throws(Replica.Fault) {
-      if context.now >= due {
-        retention.due = context.now + ClientLimits.forgettingMilliseconds
+      if retention.messages.isEmpty {
         retention.messages = try replica.shortenLog(
           to: wall - Int64(retention.days) * 86_400_000, store: store)
       }
@@ -47,6 +50,9 @@ extension ConnectionMachine {
       let part = retention.messages.prefix(ClientLimits.forgettingMessagesMax)
       let outcome = try replica.forget(part, wall: wall, at: context, store: store)
       retention.messages.removeFirst(part.count)
+      if !retention.messages.isEmpty {
+        retention.due = context.now + ClientLimits.forgettingMillisecondsBetween
+      }
       guard !outcome.operations.isEmpty else { return [] }
       return [.changed(outcome.touched)] + sendBatches(at: context, store: store)
     } catch {

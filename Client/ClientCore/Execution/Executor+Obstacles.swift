@@ -26,6 +26,7 @@ extension Executor {
     if busy.contains(session) { return .agentBusy }
     if state.isIncomplete { return .changeIncomplete }
     if state.isMerged { return .merged }
+    if state.isBlank { return .blank }
     guard !state.queueStands else { return nil }
     if let other = sessions.values.first(where: { $0.work.order?.message == first }) {
       return .movedWhileRunning(other.session)

@@ -18,13 +18,16 @@ package struct DispatchState: Hashable, Sendable {
   /// The messages that it waits for: until they have succeeded, it is not in line.
   package var unmetNeeds: [UnmetNeed]
   /// Whether its queue is blocked: it is paused, has another message in flight, or waits for a
-  /// decision, for the rest of a change to this message or for a check of its merged text.
+  /// decision, for the rest of a change to this message, for a check of its merged text or for a
+  /// text.
   package var queueStands: Bool
   /// Whether a part of a change to it has not arrived yet.
   package var isIncomplete: Bool
   /// Whether its text was merged from several that were saved independently, and waits for a check.
   /// If the session's `onMerge` is `run`, it waits only if nothing is left of the text.
   package var isMerged: Bool
+  /// Whether nothing is left of its text, and it has no file: an agent would get an empty prompt.
+  package var isBlank: Bool
 }
 
 extension DispatchState {
@@ -40,15 +43,18 @@ extension DispatchState {
       .filter { $0.id != message.id }
     let session = workspace.head(of: message.session)
     let isMerged = message.waitsForChoice(under: session?.onMerge)
+    let text = message.text()
+    let isBlank = text.trimmedOfWhitespace().isEmpty && message.attachments.isEmpty
     let earliest = max(message.notBefore ?? 0, message.heldUntil ?? 0)
     self.init(
       session: message.session, stands: message.stands && session?.exists == true,
-      runState: message.runState, tags: message.liveTags, text: message.text(),
+      runState: message.runState, tags: message.liveTags, text: text,
       earliest: earliest == 0 ? nil : earliest, later: message.later,
       unmetNeeds: UnmetNeed.all(of: message, in: workspace),
       queueStands: session?.isPaused == true || message.runState.isHalted || message.isIncomplete
-        || isMerged || others.contains { $0.runState.isInFlight || $0.runState.isHalted },
-      isIncomplete: message.isIncomplete, isMerged: isMerged)
+        || isMerged || isBlank
+        || others.contains { $0.runState.isInFlight || $0.runState.isHalted },
+      isIncomplete: message.isIncomplete, isMerged: isMerged, isBlank: isBlank)
   }
 }
 
@@ -156,7 +162,7 @@ extension Workspace {
 
   /// The message that a session's host may start next: the first in line at a time. nil if there is
   /// none or the queue is blocked. A queue is blocked if it is paused, has a message in flight, or
-  /// waits for a decision, for the rest of a change or for the check of a merged text.
+  /// waits for a decision, for the rest of a change, for the check of a merged text or for a text.
   ///
   /// - Parameter time: in milliseconds since 1970, by the clock of the device that decides.
   /// - Complexity: O(messages that are not in line + log slots); O(messages of the session) if it

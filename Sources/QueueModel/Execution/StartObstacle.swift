@@ -17,6 +17,9 @@ public enum StartObstacle: Hashable, Sendable {
   /// The text of the first message was merged from several that were saved independently. A user
   /// must choose one.
   case merged
+  /// Nothing is left of the text of the first message: another device deleted it as old while this
+  /// one restored it, or users deleted it. A user must write one, or cancel the message.
+  case blank
   /// The agent of this other session still has the first message, which was moved here meanwhile.
   case movedWhileRunning(SessionID)
   /// An attempt of the session may still be at work on another device.
