@@ -51,7 +51,9 @@ enum QueueText {
   static func list(_ queue: QueueAnswer, isOver: Bool = false, style: TextStyle) -> String {
     var lines: [String] = []
     if queue.paused, !isOver {
-      let reasons = queue.pauseReasons.map(TextStyle.line).filter { !$0.isEmpty }
+      var reasons: [String] = []
+      for reason in queue.pauseReasons.map(TextStyle.line)
+      where !reason.isEmpty && !reasons.contains(reason) { reasons.append(reason) }
       let reason = reasons.isEmpty ? "" : ": " + reasons.joined(separator: "; ")
       lines.append(style.coloured("paused\(reason)", .yellow))
     }

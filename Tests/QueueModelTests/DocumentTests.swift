@@ -93,6 +93,35 @@ struct DocumentTests {
       try device.workspace.messageQueue(.named("s")).pauseReasons == ["production freeze"])
   }
 
+  /// I-47: another device has resumed the session already.
+  @Test func theImportsOwnPauseOutlivesAResumptionElsewhere() throws {
+    var device = TestDevice(1)
+    try device.perform(.send("mine", as: 9, in: "s", requeues: false))
+    try device.perform(.pause(.named("s"), reason: "lunch"))
+    var other = TestDevice(2)
+    try other.merge(device.made)
+    try other.perform(.resume(.named("s")))
+    for started in [document([(1, 1, nil)]), document([(3, 0, nil)], pauses: ["freeze"])] {
+      var importer = device
+      try importer.perform(.importDocument(started))
+      try importer.merge(other.made)
+      #expect(importer.workspace.session(.named("s"))?.paused == true)
+      #expect(importer.workspace.startable(in: .named("s")) == nil)
+    }
+  }
+
+  /// A large import pauses once.
+  @Test func aPauseOfSeveralPartsIsOne() throws {
+    let rows = (1...250).map { (UInt64($0), 1, String?.none) }
+    for pauses in [[], ["freeze"]] {
+      var importer = TestDevice(1)
+      for part in document(rows, pauses: pauses).parts {
+        try importer.perform(.importDocument(part))
+      }
+      #expect(importer.workspace.pauses(of: .named("s")).count == 1)
+    }
+  }
+
   @Test(arguments: TestSeeds.list(standard: 25, from: 3_000))
   func exportsAreImported(seed: UInt64) throws {
     let device = worked(seed: seed)

@@ -98,12 +98,13 @@ private enum Sample {
     }
   }
 
-  @Test func thePauseOfAQueueComesAlong() async throws {
+  @Test(arguments: ["production freeze", nil])
+  func thePauseOfAQueueComesAlong(reason: String?) async throws {
     try await ClientFixture.withServer { fixture in
       let (session, target) = (try SessionID("a"), try SessionID("b"))
       let client = try await fixture.open()
       try await client.perform(.text("deploy", 1))
-      try await client.perform(.pause(session, reason: "production freeze"))
+      try await client.perform(.pause(session, reason: reason))
       let file = try await client.queues.exportFile(of: session)
       try await client.perform(.cancel([MessageID(high: 9, low: 1)]))
       await client.close()
@@ -111,7 +112,8 @@ private enum Sample {
       let other = try await fixture.open()
       try await other.perform(.text("mine", 2, in: "b"))
       try await other.queues.importFile(file, into: target)
-      #expect(try other.workspace().messageQueue(target).pauseReasons == ["production freeze"])
+      let queue = try other.workspace().messageQueue(target)
+      #expect(queue.paused && queue.pauseReasons == [reason].compactMap(\.self))
       await other.close()
     }
   }

@@ -25,7 +25,7 @@ extension ClientQueues {
         QueueFile(
           version: QueueFile.version, sessionId: session.rawValue, messages: messages,
           onMerge: view.onMerge == .wait ? nil : view.onMerge.rawValue,
-          pauses: view.paused ? try workspace.messageQueue(session).pauseReasons : nil))
+          pauses: view.paused ? workspace.pauses(of: session) : nil))
     } catch {
       throw .invalidDocument(message: "\(error)")
     }

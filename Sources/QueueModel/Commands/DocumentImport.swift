@@ -63,9 +63,10 @@ struct DocumentImport {
     }
   }
 
-  /// Adds the document's pauses to a session that gets messages, unless it is paused already, and
-  /// pauses one into which a message comes that was started before: its agent must not get it again
-  /// before a user has looked. This precedes the messages, so that none comes without it.
+  /// Adds the document's pauses to a session that gets messages, and pauses one into which a message
+  /// comes that was started before: its agent must not get it again before a user has looked. This
+  /// precedes the messages, so that none comes without it. The pauses are the import's own even if
+  /// the session is paused: another device may have resumed it already.
   private mutating func pause(
     _ session: WorkspaceDocument.Session, isNew: Bool, _ reference: OperationID,
     by author: inout CommandAuthor
@@ -74,11 +75,13 @@ struct DocumentImport {
     let started = fresh.count(where: \.wasStarted)
     counts.started += started
     if started > 0 { counts.held.insert(session.id) }
-    let isPaused = author.workspace.sessionStates[session.id]?.isPaused == true
-    guard isNew || !fresh.isEmpty && !isPaused else { return }
+    guard isNew || !fresh.isEmpty else { return }
     var reasons = session.pauses
-    if reasons.isEmpty, started > 0, !isPaused {
-      reasons = [WorkspaceDocument.startedBefore]
+    if reasons.isEmpty, started > 0 {
+      let own = author.workspace.sessionStates[session.id]?.element.tags[.paused]?.tags.contains {
+        $0.note == WorkspaceDocument.startedBefore && $0.id.replica == author.context.replica
+      }
+      if own != true { reasons = [WorkspaceDocument.startedBefore] }
     }
     for reason in reasons {
       author.emit(.addTag(element: reference, field: .paused, clears: [], note: reason))

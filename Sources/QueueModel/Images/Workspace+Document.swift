@@ -14,6 +14,13 @@ extension Workspace {
   }
 }
 
+extension Workspace {
+  /// The reasons of a session's pauses; that of a pause without one is empty.
+  package func pauses(of session: SessionID) -> [String] {
+    elementState(.session(session))?.notes(.paused) ?? []
+  }
+}
+
 extension WorkspaceDocument.Message {
   init(_ view: MessageView) {
     self.init(
@@ -48,7 +55,7 @@ extension WorkspaceDocument.Session {
     self.init(
       id: view.id, name: element?.text(.name).flatMap { $0.isEmpty ? nil : $0 },
       project: element?.text(.project).flatMap { $0.isEmpty ? nil : $0 },
-      pauses: element?.notes(.paused) ?? [], locked: view.locked,
+      pauses: workspace.pauses(of: view.id), locked: view.locked,
       messages: (queue?.messages ?? []).map(WorkspaceDocument.Message.init),
       cancelled: workspace.cancelledMessages(of: view.id).filter {
         !$0.content.isEmpty || $0.isMerged

@@ -233,6 +233,7 @@ extension WorkspaceDocument {
         if isFull(message) {
           parts.append(WorkspaceDocument(sessions: [open]))
           (open.messages, open.cancelled, bytes) = ([], [], 0)
+          open.pauses = []
         }
         if isWaiting { open.messages.append(message) } else { open.cancelled.append(message) }
         bytes += message.content.utf8.count + message.editionBytes
