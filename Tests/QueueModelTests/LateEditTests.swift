@@ -117,6 +117,30 @@ struct LateEditTests {
     #expect(Set(again.versions.map(\.text)) == [text, "Do not deploy"])
   }
 
+  /// The other device has recorded, with a restored server, that the attempt was given up. Its state
+  /// comes as a snapshot, and the host's report of success replaces that.
+  @Test func anEditOfAGivenUpAttemptInASnapshotComesTooLate() throws {
+    var pair = try Pair()
+    try pair.report(.running)
+    try pair.away.merge(pair.host.made)
+    pair.away.now = pair.host.now + 1_000
+    let unknown = Run(token: 1, attempt: 1, phase: .unknown, milliseconds: pair.away.now)
+    try pair.away.perform(.reportRun(Self.id, unknown))
+    try pair.away.perform(.retry(Self.id))
+    try pair.away.perform(.edit(Self.id, content: "Do not deploy it", base: nil))
+    try pair.report(.succeeded)
+    let host = DeviceID(high: 0xD, low: 1)
+    let texts = RanText.changed(
+      from: pair.host.workspace, to: pair.away.workspace.image(),
+      among: RanText.started(on: host, in: pair.host.workspace), on: host)
+    #expect(texts.map(\.text) == ["Deploy it"])
+    _ = try pair.host.author { workspace, context throws(QueueError) in
+      try RanText.keep(texts, in: &workspace, context)
+    }
+    try pair.meet(keeping: false)
+    try pair.expect(.succeeded, "Deploy it", late: ["Do not deploy it"])
+  }
+
   /// An agent that was given up, and whose message was edited, still finishes.
   @Test func anAgentThatWasGivenUpIsDone() throws {
     var pair = try Pair()
