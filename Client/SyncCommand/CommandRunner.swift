@@ -3,6 +3,7 @@ import Basics
 import CommandArguments
 import LocalAPI
 import Operations
+import Platform
 import QueueModel
 
 /// Arguments in, text and exit code out; the executable only writes this result.
