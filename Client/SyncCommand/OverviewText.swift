@@ -15,7 +15,10 @@ enum OverviewText {
     }
     let sorted = overview.sessions.enumerated()
       .sorted { (rank($0.element), $0.offset) < (rank($1.element), $1.offset) }.map(\.element)
+    let archived =
+      overview.archived.map { "; \($0) archived: cospool session list --archived" } ?? ""
     return table(of: sorted, style: style) + "\n\n" + devices(overview.sync, style: style)
+      + style.coloured(archived, .dim)
   }
 
   static func table(of sessions: [SessionAnswer], style: TextStyle) -> String {
@@ -36,6 +39,7 @@ enum OverviewText {
   }
 
   static func words(of session: SessionAnswer) -> (String, TextStyle.Colour?) {
+    if session.archived == true { return ("archived", .dim) }
     let (state, colour) = words(of: session.standing)
     guard let merged = session.merged, session.standing != .merged else { return (state, colour) }
     return ("\(state), \(merged) merged", .yellow)

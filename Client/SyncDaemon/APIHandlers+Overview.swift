@@ -7,10 +7,14 @@ import SyncClient
 /// The overview, and the messages of all sessions.
 extension APIHandlers {
   func addOverviewRoutes(to api: RouterGroup<Context>) {
-    api.get("overview") { _, _ in
-      CanonicalJSON.response(
+    api.get("overview") { request, _ in
+      let isArchived = request.uri.queryParameters.get("archived") == "true"
+      let sessions = client.workspace().sessions()
+      let shown = sessions.filter { $0.archived == isArchived }
+      return CanonicalJSON.response(
         OverviewAnswer(
-          sync: client.syncStatus(), sessions: try await described(client.workspace().sessions())))
+          sync: client.syncStatus(), sessions: try await described(shown),
+          archived: isArchived ? 0 : sessions.count - shown.count))
     }
     api.get("queues") { request, context in
       let query = request.uri.queryParameters

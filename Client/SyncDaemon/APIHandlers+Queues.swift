@@ -9,8 +9,12 @@ extension APIHandlers {
 
   func addSessionRoutes(to api: RouterGroup<Context>) {
     api.get("sessions") { request, context in
-      let sessions = client.workspace().sessions().filter { mayName($0.id, context) }
-      let page = try Page(of: sessions, asked: request.uri.queryParameters, \.id.rawValue)
+      let query = request.uri.queryParameters
+      let isArchived = query.get("archived").map { $0 == "true" }
+      let sessions = client.workspace().sessions().filter {
+        mayName($0.id, context) && (isArchived ?? $0.archived) == $0.archived
+      }
+      let page = try Page(of: sessions, asked: query, \.id.rawValue)
       let ended = try await conversations.ended()
       let closed = page.items.map(\.id).filter(ended.contains)
       return CanonicalJSON.response(
@@ -46,6 +50,12 @@ extension APIHandlers {
     }
     api.delete("sessions/:session") { _, context in
       CanonicalJSON.response(try await client.deleting(try session(context)))
+    }
+    api.put("sessions/:session/archive") { _, context in
+      try await perform(.archive(try session(context)))
+    }
+    api.delete("sessions/:session/archive") { _, context in
+      try await perform(.unarchive(try session(context)))
     }
     api.get("sessions/:session/queue") { request, context in
       var answer = try await shownQueue(try session(context), asked: request.uri.queryParameters)

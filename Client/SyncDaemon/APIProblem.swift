@@ -175,7 +175,8 @@ struct APIProblem: Error, Equatable {
   private static func status(of error: QueueError) -> HTTPResponse.Status {
     switch error {
     case .messageNotFound, .sessionNotFound, .threadNotQueued, .attachmentNotFound: .notFound
-    case .queueFull, .messageAmbiguous, .messageIDTaken, .messageCancelled, .messageNotCancelled,
+    case .queueFull, .sessionInUse, .messageAmbiguous, .messageIDTaken, .messageCancelled,
+      .messageNotCancelled,
       .limitReached, .nothingToUndo, .nothingToRedo, .notUndoable, .changeUnknown:
       .conflict
     case .contentTooLong: .contentTooLarge

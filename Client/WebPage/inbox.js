@@ -263,7 +263,7 @@ class InboxView extends HTMLElement {
   #alsoFound(results, above, others) {
     const shown = new Set([...above, ...others.map(({ session }) => session)])
     return [...results.values()].filter(({ session }) => !shown.has(session.id)).slice(0, FOUND_MAX)
-      .map(({ session: { id } }) => ({ session: id, kind: 'found', words: waitingWords(id) }))
+      .map(({ session: { id } }) => ({ session: id, kind: 'found', words: model.sessions.get(id).archived ? 'Archived' : waitingWords(id) }))
   }
 
   #fillProjects() {

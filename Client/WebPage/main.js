@@ -233,14 +233,18 @@ function decoded(part) {
 customElements.define('sessions-view', class extends HTMLElement {
   open() {
     this.list = h('ul')
+    this.old = h('ul')
+    this.archive = h('details', {}, h('summary', {}, 'Archived'), this.old)
     this.replaceChildren(h('div.bar', {}, h('h1', {}, 'Sessions'), h('button.main', { type: 'button', onclick: () => newSession() }, 'New session')),
-      h('nav.sessions', { 'aria-label': 'All sessions' }, this.list))
+      h('nav.sessions', { 'aria-label': 'All sessions' }, this.list, this.archive))
     this.update()
   }
 
   update() {
     document.title = 'Sessions · Cospool'
     fillSessions(this.list)
+    fillSessions(this.old, true)
+    show(this.archive, this.old.childElementCount > 0)
   }
 })
 
@@ -315,10 +319,10 @@ function standing(session) {
 
 const KINDS = ['ask', 'fail', 'on', 'off', 'paused', '']
 
-function fillSessions(list) {
+function fillSessions(list, isArchive = false) {
   const name = (session) => session.name || session.id
   const rank = (session) => KINDS.indexOf(session.stands.kind) * 2 + (session.waiting ? 0 : 1)
-  const sessions = [...model.sessions.values()].map((session) => ({ ...session, stands: standing(session) }))
+  const sessions = [...model.sessions.values()].filter(({ archived = false }) => archived === isArchive).map((session) => ({ ...session, stands: standing(session) }))
     .sort((left, right) => rank(left) - rank(right) || name(left).localeCompare(name(right)))
   // Nothing moves under a finger.
   if (list.order && list.matches(':hover, :focus-within')) {

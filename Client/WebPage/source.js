@@ -228,6 +228,7 @@ const ACTIONS = {
   rename: (v) => ['PATCH', session(v), { name: v.name }],
   addSession: (v) => ['POST', 'sessions', { id: v.session, name: v.name, project: v.project }],
   deleteSession: (v) => ['DELETE', session(v)],
+  archive: (v) => [v.isBack ? 'DELETE' : 'PUT', `${session(v)}/archive`],
   agent: (v) => [v.agent ? 'PUT' : 'DELETE', `${session(v)}/agent`, v.agent ? { agent: v.agent } : undefined],
   draft: (v) => ['PUT', `${session(v)}/draft?editing=true`, { text: v.text }],
   answer: (v) => ['POST', `asks/${v.id}/answer`, { verdict: v.verdict, text: v.text || undefined, digest: v.digest }],

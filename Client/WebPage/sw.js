@@ -2,7 +2,7 @@
 // answers pass it by: nothing of the workspace is kept here.
 
 // `make page` writes the hashes.
-const VERSION = 'eb97668c7955fc32'
+const VERSION = 'eb25d6d4cc36ddd9'
 const FILES = {
   '/actions.js': 'c8b50ac7da7d13e3',
   '/activity.js': '93d01a75b91d87be',
@@ -16,12 +16,12 @@ const FILES = {
   '/editor.js': 'b720bdf45b2bcb57',
   '/icon.png': '29304358db9de4f0',
   '/icon.svg': 'a91f4ba2508d7b69',
-  '/inbox.js': 'b7fa889493b1810d',
-  '/': '79b740c4344486a9',
+  '/inbox.js': '13fe32f12b7da114',
+  '/': 'ad939efc83f12ce3',
   '/installed.js': 'e2734e7129b4d15c',
   '/keys.js': '60718e544d6c5d37',
   '/line.js': 'ef0fa367ed7c5e36',
-  '/main.js': '18bd00ffca39c7d6',
+  '/main.js': 'd6f3db0b47af5a8e',
   '/manifest.webmanifest': 'c2a4fd78acb96135',
   '/markdown.js': 'ab8457197d4c3c4f',
   '/model.js': 'c74f5dddf4f737cc',
@@ -29,14 +29,14 @@ const FILES = {
   '/output.js': 'e2268cb584a027a7',
   '/request.js': 'd7b06f0ade3848ab',
   '/row.js': 'ee0655afeff2b083',
-  '/session.js': 'c2d9dd4564a6a548',
+  '/session.js': 'fb5175b87722b2fe',
   '/settings.js': '4176d220c429f5e6',
   '/sheet.js': 'd9ea71b987818480',
-  '/source.js': 'fc892720dfbc2ba1',
+  '/source.js': '2a381f0f7e47496a',
   '/storage.js': '3833c7327cbe3c52',
   '/style.css': 'a73ee35b7dc12a79',
   '/theme.js': 'df554ff770271a8d',
-  '/title.js': '4d7ca1c3c86b56e1',
+  '/title.js': '3abf15109821cc7c',
 }
 
 const CACHE = 'cospool.files'

@@ -42,12 +42,13 @@ export class TitleMenu {
       run()
     } }, words)
     this.agent = item('Agent …', () => this.#setAgent())
+    this.archive = item('Archive', () => this.#archive())
     this.reason = item('Pause with a reason …', () => this.#pause())
     this.menu = h('div.options', { hidden: true, role: 'group', 'aria-label': 'Session options', onkeydown: (event) => {
       if (event.key !== 'Escape') return
       this.#toggle(false)
       this.button.focus()
-    } }, item('Rename …', () => this.#rename()), item('Project …', () => this.#setProject()), this.agent, this.reason, item('Delete …', () => this.#delete(), '.danger'))
+    } }, item('Rename …', () => this.#rename()), item('Project …', () => this.#setProject()), this.agent, this.reason, this.archive, item('Delete …', () => this.#delete(), '.danger'))
     this.element = h('div.title-menu', { onfocusout: ({ relatedTarget }) => {
       if (relatedTarget && !this.element.contains(relatedTarget)) this.#toggle(false)
     } }, this.button, this.menu)
@@ -60,6 +61,7 @@ export class TitleMenu {
     // Another device's agent is set on that device.
     show(this.agent, session?.host === model.sync?.device)
     show(this.reason, !session?.paused)
+    text(this.archive, session?.archived ? 'Unarchive' : 'Archive')
   }
 
   leave() { this.end.abort() }
@@ -99,6 +101,13 @@ export class TitleMenu {
   async #pause() {
     const answer = await form('Pause the queue', [{ name: 'reason', label: 'Reason', hint: 'Shown on every device', required: true }], 'Pause')
     if (answer?.reason) perform('pause', { session: this.#session, reason: answer.reason }, { done: 'Paused', undoable: true })
+  }
+
+  async #archive() {
+    const isBack = this.#known?.archived
+    const done = `${this.#known?.name || this.#session} is ${isBack ? 'listed again' : 'archived'}`
+    const answer = await perform('archive', { session: this.#session, isBack }, { done, undoable: true })
+    if (answer && !isBack) location.hash = '#/needs'
   }
 
   async #delete() {

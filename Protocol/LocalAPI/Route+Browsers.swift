@@ -38,7 +38,8 @@ extension Route {
   /// the connection to the server; and access, which ends with the browser or is listed when the
   /// browser is revoked.
   private static let changed: Set<String> = [
-    "addSession", "renameSession", "deleteSession", "clearQueue", "pause", "resume",
+    "addSession", "renameSession", "deleteSession", "archive", "unarchive", "clearQueue", "pause",
+    "resume",
     "edit", "resolve", "setPriority", "restore", "retry", "start", "setLater", "setNeeds", "skip",
     "cancel", "move", "hold", "release",
     "detach",

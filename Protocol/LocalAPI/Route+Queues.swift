@@ -82,7 +82,11 @@ extension Route {
       method: "GET", path: "/v1/overview", id: "readOverview",
       summary: "Shows open requests, blocked queues and their reasons, running and waiting "
         + "messages, and devices that are not connected.",
-      answer: .json(OverviewAnswer.self)),
+      parameters: [
+        Route.Parameter(
+          name: "archived", summary: "`true` shows the archived sessions instead of the others.",
+          schema: ["type": "string", "enum": ["true", "false"]])
+      ], answer: .json(OverviewAnswer.self)),
     Route(
       method: "GET", path: "/v1/inbox", id: "readInbox",
       summary: "Lists what needs you: requests, failed, unknown and merged messages, the oldest "
@@ -100,7 +104,11 @@ extension Route {
     Route(
       method: "GET", path: "/v1/sessions", id: "listSessions",
       summary: "Lists all sessions, by id.",
-      parameters: pageParameters, answer: .json(SessionsAnswer.self), refusals: [409]),
+      parameters: pageParameters + [
+        Route.Parameter(
+          name: "archived", summary: "Only the archived sessions, or only the others.",
+          schema: ["type": "string", "enum": ["true", "false"]])
+      ], answer: .json(SessionsAnswer.self), refusals: [409]),
     Route(
       method: "POST", path: "/v1/sessions", id: "addSession", summary: "Adds a session.",
       body: .fields(SessionRequest.self, isRequired: true), answer: .json(ReceiptAnswer.self),
@@ -117,6 +125,14 @@ extension Route {
       method: "DELETE", path: "/v1/sessions/{session}", id: "deleteSession",
       summary: "Deletes it and cancels its messages.", answer: .json(ReceiptAnswer.self),
       refusals: [404]),
+    Route(
+      method: "PUT", path: "/v1/sessions/{session}/archive", id: "archive",
+      summary:
+        "Takes it out of the lists, if nothing waits or works in it; whatever uses it brings it back.",
+      answer: .json(ReceiptAnswer.self), refusals: [404, 409]),
+    Route(
+      method: "DELETE", path: "/v1/sessions/{session}/archive", id: "unarchive",
+      summary: "Lists it again.", answer: .json(ReceiptAnswer.self), refusals: [404]),
     Route(
       method: "GET", path: "/v1/sessions/{session}/queue", id: "listQueue",
       summary: "Lists its messages in effective order.", parameters: pageParameters,

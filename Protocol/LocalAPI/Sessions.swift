@@ -36,6 +36,8 @@ package struct SessionAnswer: APIValue {
   package var name: String
   package var project: String
   package var paused: Bool
+  /// True if lists leave it out: a user archived it, and nothing in it waits, works or asks; otherwise absent.
+  package var archived: Bool?
   package var waiting: Int
   /// Place in the thread queue; absent if it is not in it.
   package var threadPosition: Int?
@@ -96,6 +98,7 @@ package struct SessionAnswer: APIValue {
     name = view.name
     project = view.project
     paused = view.paused
+    archived = view.archived ? true : nil
     waiting = view.waiting
     threadPosition = view.threadPosition
     locked = view.locked
@@ -122,10 +125,13 @@ package struct SessionsAnswer: APIValue {
 package struct OverviewAnswer: APIValue {
   package var sync: SyncAnswer
   package var sessions: [SessionAnswer]
+  /// How many archived sessions it leaves out; absent if it leaves out none.
+  package var archived: Int?
 
-  package init(sync: SyncStatus, sessions: [SessionAnswer]) {
+  package init(sync: SyncStatus, sessions: [SessionAnswer], archived: Int = 0) {
     self.sync = SyncAnswer(sync)
     self.sessions = sessions
+    self.archived = archived == 0 ? nil : archived
   }
 }
 

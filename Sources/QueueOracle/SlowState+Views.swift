@@ -142,6 +142,18 @@ extension SlowState {
 
   package func isPaused(_ key: SessionID) -> Bool { sessions[key]?.tags[.paused]?.holds ?? false }
 
+  /// Whether lists leave the session out: all that holds it there says so, and nothing in it waits, works or asks.
+  package func isArchived(_ key: SessionID) -> Bool {
+    let holding = sessions[key]?.tags[.exists]?.holding ?? []
+    guard !holding.isEmpty, holding.allSatisfy({ $0.note == "archived" }) else { return false }
+    let works: Bool =
+      switch task(of: key)?.status {
+      case .processing, .awaitingApproval, .awaitingAnswer: true
+      case .idle, .completed, .error, nil: false
+      }
+    return !works && effectiveOrder(of: key).isEmpty && !threadOrder.contains(key)
+  }
+
   package func isLocked(_ key: SessionID) -> Bool { sessions[key]?.tags[.locked]?.holds ?? false }
 
   /// When the thread was queued: the later of the latest requeue and the register.
@@ -275,6 +287,7 @@ extension SlowState {
       report.check("waiting of \(key)", session.waiting, effectiveOrder(of: key).count)
       report.check("lock of \(key)", session.locked, isLocked(key))
       report.check("task of \(key)", session.task, task(of: key))
+      report.check("archive of \(key)", session.archived, isArchived(key))
       report.check("onMerge of \(key)", session.onMerge == .run, runsMerged(key))
       report.check(
         "thread position of \(key)", session.threadPosition,

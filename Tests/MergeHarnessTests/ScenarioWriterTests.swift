@@ -45,6 +45,8 @@ import Testing
         {"on": "a", "do": "session-add", "session": "t", "name": "T", "project": "/t"},
         {"on": "a", "do": "session-rename", "session": "t", "name": "T2"},
         {"on": "a", "do": "session-delete", "session": "t"},
+        {"on": "a", "do": "session-archive", "session": "t"},
+        {"on": "a", "do": "session-unarchive", "session": "t"},
         {"on": "a", "do": "host", "session": "s", "number": 2},
         {"on": "a", "do": "host", "session": "s"},
         {"on": "a", "do": "on-merge", "session": "s", "value": "run"},

@@ -702,6 +702,54 @@ def check_title_menu(browser, fixture, figures):
     desk.api("DELETE", "settings/browserAgents")
 
 
+def check_archive(browser, fixture, figures):
+    """A session with nothing to do leaves the lists by its title, and comes back by a message, from there or elsewhere."""
+    desk = fixture.desk
+    desk.send("put-away", "waits here")
+    page = browser.page()
+    go(page, "#/s/put-away")
+    listed = page.locator("#sessions li", has_text="put-away")
+
+    def choose(name):
+        page.get_by_role("button", name="Session options").click()
+        page.get_by_role("group", name="Session options").get_by_role("button", name=name, exact=True).click()
+
+    def archived():
+        return desk.api("GET", "sessions/put-away").get("archived", False)
+
+    choose("Archive")
+    shown(page.locator("#toast")).to_contain_text("1 message waits in put-away, so it cannot be archived.")
+    shown(page.locator("main h1")).to_have_text("put-away")
+    [message] = desk.queue("put-away")
+    desk.api("POST", "messages/cancel", {"ids": [message["id"]]})
+    shown(page.locator("queue-row")).to_have_count(0)
+    choose("Archive")
+    shown(page.locator("needs-view")).to_be_visible()
+    shown(listed).to_have_count(0)
+    expect(archived(), "it is not archived")
+    page.get_by_role("button", name="Undo").click()
+    shown(listed).to_be_visible()
+    desk.api("PUT", "sessions/put-away/archive")
+    shown(listed).to_have_count(0)
+    # The search and the list of sessions have it.
+    page.locator("#inbox-search").fill("put-away")
+    shown(page.locator("inbox-line", has_text="Archived")).to_be_visible()
+    go(page, "#/sessions")
+    page.locator("summary", has_text="Archived").click()
+    picture(page, "archived")
+    page.locator("details li", has_text="put-away").click()
+    shown(page.locator(".about")).to_contain_text("Archived until its next message")
+    choose("Unarchive")
+    shown(listed).to_be_visible()
+    shown(page.locator("main h1")).to_have_text("put-away")
+    desk.api("PUT", "sessions/put-away/archive")
+    shown(listed).to_have_count(0)
+    until(lambda: any(each["id"] == "put-away" for each in fixture.laptop.api("GET", "sessions?archived=true")["sessions"]), "the other device has it")
+    fixture.laptop.send("put-away", "goes on")
+    shown(listed).to_be_visible()
+    expect(not archived(), "it is still archived")
+
+
 def check_new_session(browser, fixture, figures):
     """A new session has a name, a project and a device before its first prompt."""
     desk = fixture.desk

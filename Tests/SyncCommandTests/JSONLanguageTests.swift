@@ -30,7 +30,7 @@ import Testing
       "thread unlock a", "thread stats", "thread history", "thread remove a", "thread clear",
       "session list", "session add b", "session rename b B", "session host b this",
       "session take-over b", "session agent b", "session on-lost-server b stop",
-      "session on-merge b run", "session delete b",
+      "session on-merge b run", "session archive b", "session unarchive b", "session delete b",
       "draft set -s a text", "draft list", "draft show -s a", "draft clear -s a", "draft send -s a",
       "undo --show", "undo", "redo", "task list", "task show a", "approve a", "deny a",
       "answer a yes", "sync off", "sync on", "sync now", "sync wait --timeout 0",

@@ -32,6 +32,7 @@ package struct CommandGenerator {
         project: generator.chance(50) ? name(&generator) : nil)
     case .renameSession: return .renameSession(session, name: name(&generator))
     case .deleteSession: return .deleteSession(session)
+    case .archive: return generator.chance(70) ? .archive(session) : .unarchive(session)
     case .send: return send(to: session, &generator)
     case .edit: return edit(in: workspace, &editors, &generator)
     case .insertText: return insertText(in: workspace, &generator)
@@ -123,14 +124,15 @@ package struct CommandGenerator {
   }
 
   private enum Kind {
-    case addSession, renameSession, deleteSession, send, edit, move, cancel, restore, clear
+    case addSession, renameSession, deleteSession, archive, send, edit, move, cancel, restore, clear
     case setPriority, pause, resume, moveThread, removeThreads, clearThreads, unlockThread
     case addThreads, insertText, deleteText, undo, redo, attach, detach
     case reportRun, retry, skip, setHost, wait, reportTask
   }
 
   private static let weights: [(weight: Int, value: Kind)] = [
-    (4, .addSession), (3, .renameSession), (3, .deleteSession), (24, .send), (24, .edit),
+    (4, .addSession), (3, .renameSession), (3, .deleteSession), (6, .archive), (24, .send),
+    (24, .edit),
     (16, .move), (8, .cancel), (8, .restore), (2, .clear), (6, .setPriority), (4, .pause),
     (4, .resume), (8, .moveThread), (4, .removeThreads), (1, .clearThreads), (3, .unlockThread),
     (3, .addThreads),

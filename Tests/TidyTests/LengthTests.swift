@@ -50,7 +50,8 @@ import Testing
   /// and to write. `SimulationOptions` is such a list of switches. `Workspace` got undo's planning
   /// and the places of messages, `CommandAuthor` the late texts, `SequenceCore` the times of its
   /// slots; `ServerCore` passes on outputs, nine lines beyond the rule. `Replica`, `ConnectionMachine`
-  /// and the two forms of the status got the device's access. These will be divided next.
+  /// and the two forms of the status got the device's access, and a session's form whether it is archived. These will
+  /// be divided next.
   static let largeTypes: [TypeSizes.Name: (lines: Int, stored: Int)] = [
     .init(room: "Protocol/LocalAPI", type: "MessageAnswer"): (1_000, 24),
     .init(room: "Sources/QueueModel", type: "MessageView"): (1_000, 20),
@@ -63,6 +64,7 @@ import Testing
     .init(room: "Client/ClientCore", type: "ConnectionMachine"): (1_000, 16),
     .init(room: "Sources/QueueModel", type: "SyncStatus"): (1_000, 16),
     .init(room: "Protocol/LocalAPI", type: "SyncAnswer"): (1_000, 16),
+    .init(room: "Protocol/LocalAPI", type: "SessionAnswer"): (1_000, 16),
   ]
 
   @Test func typesAreSmall() throws {

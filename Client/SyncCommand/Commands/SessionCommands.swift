@@ -12,11 +12,13 @@ struct SessionCommands: ParsableCommand {
         cospool session list
         cospool session add review --name "Code review" --project ~/src/app
         cospool session rename review "Review of the parser"
+        cospool session archive review
         cospool session delete review
         cospool session host review this
       """,
     subcommands: [
-      List.self, Add.self, Rename.self, Delete.self, Host.self, TakeOver.self,
+      List.self, Add.self, Rename.self, Archive.self, Unarchive.self, Delete.self, Host.self,
+      TakeOver.self,
       SessionAgentCommand.self, OnLostServer.self, OnMerge.self,
     ])
 
@@ -29,14 +31,78 @@ struct SessionCommands: ParsableCommand {
       discussion: """
         EXAMPLES
           cospool session list
+          cospool session list --archived
           cospool session list --json | jq -r '.sessions[].id'
         """)
+    @Flag(help: "List the archived sessions instead.") var archived = false
     @OptionGroup var options: GlobalOptions
 
-    func request(input: StandardInput) throws -> APIRequest { APIRequest(.get, ["overview"]) }
+    func request(input: StandardInput) throws -> APIRequest {
+      APIRequest(.get, ["overview"], query: [("archived", archived ? "true" : nil)])
+    }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      SessionText.list(try answer.decoded(OverviewAnswer.self).sessions, style: style)
+      let overview = try answer.decoded(OverviewAnswer.self)
+      guard !archived || !overview.sessions.isEmpty else { return "no archived sessions" }
+      let list = SessionText.list(overview.sessions, style: style)
+      guard let count = overview.archived else { return list }
+      let note = "\(count) archived: cospool session list --archived"
+      return "\(list)\n\(style.coloured(note, .dim))"
+    }
+  }
+
+  struct Archive: SessionNaming {
+    static let configuration = CommandConfiguration(
+      commandName: "archive",
+      abstract: "Take a session out of the lists, and keep everything in it.",
+      discussion: """
+        EXAMPLES
+          cospool session archive review
+          cospool session list --archived
+
+        History, output, pause and host stay, on all devices. A prompt that is sent into the session
+        brings it back, and so does its agent when it works. A session in which messages wait, or
+        whose agent is at work, is not archived.
+        """)
+    @Argument(help: "The session.", completion: .sessions) var session: String
+    @OptionGroup var options: GlobalOptions
+
+    mutating func lookUp(in names: SessionNames) throws {
+      session = try names.id(of: session)
+    }
+
+    func request(input: StandardInput) throws -> APIRequest {
+      APIRequest(.put, ["sessions", session, "archive"])
+    }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      try ReceiptText.text(
+        of: answer, done: "archived", unchanged: "archived already", session: session)
+    }
+  }
+
+  struct Unarchive: SessionNaming {
+    static let configuration = CommandConfiguration(
+      commandName: "unarchive",
+      abstract: "List an archived session again.",
+      discussion: """
+        EXAMPLES
+          cospool session unarchive review
+        """)
+    @Argument(help: "The session.", completion: .sessions) var session: String
+    @OptionGroup var options: GlobalOptions
+
+    mutating func lookUp(in names: SessionNames) throws {
+      session = try names.id(of: session)
+    }
+
+    func request(input: StandardInput) throws -> APIRequest {
+      APIRequest(.delete, ["sessions", session, "archive"])
+    }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      try ReceiptText.text(
+        of: answer, done: "brought back", unchanged: "not archived", session: session)
     }
   }
 

@@ -303,6 +303,9 @@ enum MCPTools {
         "The sessions that you may see, with their names, projects and numbers of waiting "
         + "prompts.",
       fields: [
+        .init(
+          name: "archived", kind: .flag,
+          description: "Whether to list the archived sessions instead of the others."),
         .init(name: "limit", kind: .number, description: "The maximum number, 1 to 1000."),
         .init(name: "after", kind: .text, description: "The \"next\" of the previous page."),
       ], changes: false,
@@ -310,6 +313,7 @@ enum MCPTools {
         APIRequest(
           .get, ["sessions"],
           query: [
+            ("archived", arguments.flag("archived") ? "true" : "false"),
             ("limit", arguments.number("limit").map(String.init)),
             ("after", arguments.text("after")),
           ])

@@ -104,6 +104,13 @@ enum DeviceVerbParser {
           .sessionDelete(try fields.session())
         }
       ),
+      (
+        "session-archive", { fields throws(ScenarioError) in .sessionArchive(try fields.session()) }
+      ),
+      (
+        "session-unarchive",
+        { fields throws(ScenarioError) in .sessionUnarchive(try fields.session()) }
+      ),
       ("host", host),
       (
         "on-merge",

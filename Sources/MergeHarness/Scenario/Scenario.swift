@@ -130,6 +130,8 @@ enum DeviceVerb: Hashable, Sendable {
   case sessionAdd(Label, name: String?, project: String?)
   case sessionRename(Label, name: String)
   case sessionDelete(Label)
+  case sessionArchive(Label)
+  case sessionUnarchive(Label)
   /// The number of the device that runs the session's messages, from 1; nil for none.
   case host(Label, number: Int?)
   case onMerge(Label, MergePolicy)

@@ -124,8 +124,8 @@ struct ScenarioCheck {
     case .cancel(let labels):
       for label in labels { try message(label) }
     case .clear(let label), .pause(let label, _), .resume(let label), .threadUnlock(let label),
-      .sessionRename(let label, _), .sessionDelete(let label), .host(let label, _),
-      .onMerge(let label, _):
+      .sessionRename(let label, _), .sessionDelete(let label), .sessionArchive(let label),
+      .sessionUnarchive(let label), .host(let label, _), .onMerge(let label, _):
       try session(label)
     case .threadAdd(let labels), .threadRemove(let labels):
       for label in labels { try session(label) }

@@ -97,6 +97,8 @@ enum ScenarioTranscript {
         .sessionAdd(session(id), name: name, project: project)
       case .renameSession(let id, let name): .sessionRename(session(id), name: name)
       case .deleteSession(let id): .sessionDelete(session(id))
+      case .archive(let id): .sessionArchive(session(id))
+      case .unarchive(let id): .sessionUnarchive(session(id))
       case .send(let send):
         .send(
           DeviceVerb.Send(

@@ -109,6 +109,8 @@ extension DeviceVerb {
       .command(.renameSession(.labelled(session), name: name))
     case .sessionDelete(let session):
       .command(.deleteSession(.labelled(session)))
+    case .sessionArchive(let session): .command(.archive(.labelled(session)))
+    case .sessionUnarchive(let session): .command(.unarchive(.labelled(session)))
     case .host(let session, let number):
       .command(
         .setHost(.labelled(session), number.map { DeviceID(high: 0xD, low: UInt64($0)) }))

@@ -56,7 +56,7 @@ extension ScenarioWriter {
       return ("redo", [])
     case .clear, .pause, .resume, .threadAdd, .threadMove, .threadRemove, .threadClear,
       .threadUnlock,
-      .sessionAdd, .sessionRename, .sessionDelete, .onMerge:
+      .sessionAdd, .sessionRename, .sessionDelete, .sessionArchive, .sessionUnarchive, .onMerge:
       return sessionVerb(verb)
     }
   }
@@ -86,6 +86,10 @@ extension ScenarioWriter {
       return ("session-rename", [("session", .label(session)), ("name", .string(name))])
     case .sessionDelete(let session):
       return ("session-delete", [("session", .label(session))])
+    case .sessionArchive(let session):
+      return ("session-archive", [("session", .label(session))])
+    case .sessionUnarchive(let session):
+      return ("session-unarchive", [("session", .label(session))])
     case .onMerge(let session, let policy):
       return ("on-merge", [("session", .label(session)), ("value", .string(policy.rawValue))])
     default:

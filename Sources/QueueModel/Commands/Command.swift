@@ -8,6 +8,10 @@ public enum Command: Hashable, Sendable {
   case renameSession(SessionID, name: String)
   /// Deletes a session and cancels the messages it holds now.
   case deleteSession(SessionID)
+  /// Takes a session with nothing to do out of the lists; its content, settings and history stay.
+  case archive(SessionID)
+  /// Lists an archived session again.
+  case unarchive(SessionID)
   /// Queues a prompt, and requeues the session's thread at the end.
   case send(Send)
   /// Gives a message new content, by the fewest text changes to what the editor saw.

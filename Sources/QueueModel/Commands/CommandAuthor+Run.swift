@@ -10,6 +10,8 @@ extension CommandAuthor {
       try renameSession(id, name: name)
     case .deleteSession(let id):
       try deleteSession(id)
+    case .archive(let id): try Archival.archive(id, by: &self)
+    case .unarchive(let id): try Archival.unarchive(id, by: &self)
     case .send(let send):
       try self.send(send)
     case .edit(let id, let content, let base):

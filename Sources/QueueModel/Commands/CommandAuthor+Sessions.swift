@@ -11,6 +11,7 @@ extension CommandAuthor {
     if workspace.sessionStates[id]?.exists != true {
       emit(.addTag(element: reference, field: .exists, clears: [], note: ""))
     }
+    Archival.bringBack(id, by: &self)
     setText(name, .name, of: id)
     setText(project, .project, of: id)
     return operations.isEmpty ? .unchanged : .done

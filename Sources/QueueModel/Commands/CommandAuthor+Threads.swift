@@ -14,7 +14,9 @@ extension CommandAuthor {
   }
 
   mutating func requeueThread(_ id: SessionID) throws(QueueError) -> CommandOutcome.Notice {
-    requeueThread(id, reference: try reference(of: try existingSession(id)))
+    let reference = try reference(of: try existingSession(id))
+    Archival.bringBack(id, by: &self)
+    requeueThread(id, reference: reference)
     return .done
   }
 
@@ -25,6 +27,7 @@ extension CommandAuthor {
     for id in ids { _ = try existingSession(id) }
     var added: Set<SessionID> = []
     for id in ids where added.insert(id).inserted {
+      Archival.bringBack(id, by: &self)
       guard let session = workspace.sessionStates[id] else { continue }
       emit(
         .enqueueThread(

@@ -61,6 +61,8 @@ struct DocumentImport {
     for message in session.cancelled {
       importMessage(message, isLive: false, into: session.id, by: &author)
     }
+    // After the messages, which would bring it back.
+    if isNew, session.archived == true { _ = try? Archival.archive(session.id, by: &author) }
   }
 
   /// Adds the document's pauses to a session that gets messages, and pauses one into which a message

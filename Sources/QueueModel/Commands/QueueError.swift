@@ -16,6 +16,8 @@ public enum QueueError: Error, Hashable, Sendable {
   case sessionNotFound(id: String)
   /// The session is not in the thread queue.
   case threadNotQueued(session: String)
+  /// The session cannot be archived: messages wait in it, or, if none does, its agent works or asks.
+  case sessionInUse(session: String, waiting: Int)
   /// The message's id is in use, with other content.
   case messageIDTaken(id: String)
   /// The text is empty or blank (S2-43).
@@ -88,6 +90,7 @@ public enum QueueError: Error, Hashable, Sendable {
     case .messageAmbiguous: "messageAmbiguous"
     case .sessionNotFound: "sessionNotFound"
     case .threadNotQueued: "threadNotQueued"
+    case .sessionInUse: "sessionInUse"
     case .messageIDTaken: "messageIDTaken"
     case .blankText: "blankText"
     case .contentTooLong: "contentTooLong"
@@ -145,6 +148,14 @@ extension QueueError: CustomStringConvertible {
       "No session \(id). List the sessions to see their ids, or add it."
     case .threadNotQueued(let session):
       "Session \(session) is not in the thread queue."
+    case .sessionInUse(let session, 0):
+      "The agent of \(session) is at work, so the session cannot be archived. Wait for its end, or stop it."
+    case .sessionInUse(let session, let waiting):
+      waiting == 1
+        ? "1 message waits in \(session), so it cannot be archived. Let it run, cancel it, or move it to another "
+          + "session first."
+        : "\(waiting) messages wait in \(session), so it cannot be archived. Let them run, cancel them, or move them "
+          + "to another session first."
     case .messageIDTaken(let id):
       "Message \(id) already exists with different content. To get a new id, leave the id out."
     case .blankText:

@@ -38,6 +38,7 @@ extension TaskReport {
       outcome: self.outcome ?? (self.status.request == nil ? current?.outcome : nil),
       alsoAwaits: self.alsoAwaits, moreRequests: self.moreRequests)
     let reference = try author.reference(of: session)
+    if to != .idle { Archival.bringBack(self.session, by: &author) }
     // The first piece comes last: a replica that has it has the others.
     for (field, piece) in zip(RegisterField.taskPieces, text.pieces).reversed() {
       author.emit(.setRegister(element: reference, field: field, value: piece, stamp: fence))

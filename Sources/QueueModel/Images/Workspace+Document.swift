@@ -63,6 +63,7 @@ extension WorkspaceDocument.Session {
       .map(WorkspaceDocument.Message.init))
     onMerge = view.onMerge == .wait ? nil : view.onMerge
     onLostServer = view.onLostServer == .finish ? nil : view.onLostServer
+    archived = view.archived ? true : nil
   }
 }
 

@@ -49,6 +49,8 @@ public struct WorkspaceDocument: Hashable, Sendable {
     public var onMerge: MergePolicy?
     /// Whether its agent stops without the server; absent if it finishes.
     public var onLostServer: LostServerPolicy?
+    /// Whether it is archived; absent if it is not.
+    public var archived: Bool?
     /// The waiting messages in effective order.
     public var messages: [Message]
     /// The cancelled messages by id.
@@ -304,6 +306,7 @@ extension WorkspaceDocument.Session: Codable {
     // A value known only to a later version makes them wait.
     onMerge = try? fields.decodeIfPresent(MergePolicy.self, forKey: .onMerge)
     onLostServer = try? fields.decodeIfPresent(LostServerPolicy.self, forKey: .onLostServer)
+    archived = try fields.decodeIfPresent(Bool.self, forKey: .archived)
   }
 }
 extension WorkspaceDocument.Message: Codable {}

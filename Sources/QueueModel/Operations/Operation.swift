@@ -189,7 +189,7 @@ public struct TagField: RawRepresentable, Hashable, Sendable {
     self.rawValue = rawValue
   }
 
-  /// A session is not deleted.
+  /// A session is not deleted; the note says whether a user archived it, see `Archival`.
   public static let exists = TagField(rawValue: 1)
   /// A thread is in the thread queue.
   public static let queued = TagField(rawValue: 2)

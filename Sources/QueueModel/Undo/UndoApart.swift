@@ -57,9 +57,9 @@ extension Apartness {
     for step in change.steps {
       switch step.field.element {
       case .session(let id):
-        if step.letsGoOn || step.field.part == .tags(.exists) && !step.takesSessionAway {
-          sessions.insert(id)
-        }
+        let isArchival = step.archives || change.label.kind == .archived
+        let brings = step.field.part == .tags(.exists) && !step.takesSessionAway && !isArchival
+        if step.letsGoOn || brings { sessions.insert(id) }
       case .message(let id):
         guard let present = workspace.messageStates[id]?.session else { continue }
         switch (step.field.part, step.value) {

@@ -30,6 +30,10 @@ public struct UndoLabel: Hashable, Sendable, CustomStringConvertible {
     case renamedSession
     /// Deleted a session.
     case deletedSession
+    /// Archived a session.
+    case archived
+    /// Listed an archived session again.
+    case unarchived
     /// Put threads into the thread queue by hand.
     case addedThreads
     /// Moved threads.
@@ -129,6 +133,8 @@ public struct UndoLabel: Hashable, Sendable, CustomStringConvertible {
     case .addedSession: return "adding session \(session)"
     case .renamedSession: return "renaming session \(session)"
     case .deletedSession: return "deleting session \(session)"
+    case .archived: return "archiving session \(session)"
+    case .unarchived: return "bringing session \(session) back from the archive"
     case .addedThreads:
       return count == 1 ? "queueing the thread of \(session)" : "queueing \(count) threads"
     case .movedThread:
@@ -168,6 +174,8 @@ extension Command {
     case .addSession(let id, _, _): UndoLabel(kind: .addedSession, session: id)
     case .renameSession(let id, _): UndoLabel(kind: .renamedSession, session: id)
     case .deleteSession(let id): UndoLabel(kind: .deletedSession, session: id)
+    case .archive(let id): UndoLabel(kind: .archived, session: id)
+    case .unarchive(let id): UndoLabel(kind: .unarchived, session: id)
     case .send(let send): UndoLabel(kind: .sent, session: send.session, message: send.id)
     case .edit(let id, _, _), .insertText(let id, _, _), .deleteText(let id, _):
       UndoLabel(kind: .edited, message: id)

@@ -170,7 +170,9 @@ struct UndoRecorder {
     _ before: [WorkspaceImage.Tag], _ after: [WorkspaceImage.Tag], _ field: TagField
   ) -> UndoValue? {
     let notes = before.map(\.note)
-    guard before.isEmpty != after.isEmpty || (field == .paused && notes != after.map(\.note))
+    let later = after.map(\.note)
+    let isArchival = field == .exists && Archival.holds(notes) != Archival.holds(later)
+    guard before.isEmpty != after.isEmpty || isArchival || (field == .paused && notes != later)
     else { return nil }
     return .notes(before.isEmpty ? nil : notes)
   }

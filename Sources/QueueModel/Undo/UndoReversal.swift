@@ -36,9 +36,9 @@ struct UndoReversal {
       ($0.element.rank, $0.offset) < ($1.element.rank, $1.offset)
     }).map(\.element) {
       if let obstacle = obstacle(of: step, author.workspace) {
-        // A send or an import concerns its messages, so a session that stays because of its history
-        // need not be reported.
-        if sendsMessages, step.takesSessionAway { continue }
+        // A send or an import concerns its messages, so a session that stays or is listed because of what others
+        // did there need not be reported.
+        if sendsMessages, step.takesSessionAway || step.archives { continue }
         if !left.contains(obstacle) { left.append(obstacle) }
       } else if !isBlocked || step.field.element.message != nil {
         undo(step, by: &author)
@@ -180,7 +180,10 @@ struct UndoReversal {
       return
     }
     switch (element, field) {
-    case (.session(let key), .exists): revived.insert(key)
+    case (.session(let key), .exists):
+      // What came meanwhile keeps it in the lists.
+      if Archival.holds(notes), author.workspace.sessionStates[key]?.standing.count != 0 { return }
+      revived.insert(key)
     case (.session(let key), _):
       guard author.workspace.sessionStates[key]?.exists == true || brings(back: key) else { return }
     case (.message(let id), .live):
@@ -197,7 +200,11 @@ struct UndoReversal {
     }
     // The earlier reason of a pause replaces the command's own.
     let isReplaced = field == .paused && state?.notes(.paused) != notes
-    guard present.isEmpty || isReplaced else { return }
+    let isArchival =
+      field == .exists && !present.isEmpty
+      && Archival.holds(notes) != Archival.holds(state?.notes(.exists) ?? [])
+    guard present.isEmpty || isReplaced || isArchival else { return }
+    if isArchival { notes = [Archival.holds(notes) ? Archival.archived : Archival.unarchived] }
     var clears = present
     notes = notes.isEmpty ? [""] : notes
     for note in notes {
@@ -319,6 +326,12 @@ struct UndoReversal {
 }
 
 extension UndoStep {
+  /// Whether it archives a session.
+  var archives: Bool {
+    guard field.part == .tags(.exists), case .notes(let notes?) = value else { return false }
+    return Archival.holds(notes)
+  }
+
   /// Whether it removes a session.
   var takesSessionAway: Bool { field.part == .tags(.exists) && value == .notes(nil) }
 

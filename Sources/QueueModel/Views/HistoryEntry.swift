@@ -45,6 +45,10 @@ public enum HistoryAction: Hashable, Sendable {
   case setProject(String)
   /// The session was deleted.
   case deletedSession
+  /// The session was archived.
+  case archived
+  /// The archived session was listed again.
+  case unarchived
   /// The prompt was queued; its first characters.
   case queued(text: String, priority: Priority)
   /// The prompt was edited: the number of scalars added and removed.
@@ -115,6 +119,8 @@ public enum HistoryAction: Hashable, Sendable {
     case .renamedSession: "renamedSession"
     case .setProject: "setProject"
     case .deletedSession: "deletedSession"
+    case .archived: "archived"
+    case .unarchived: "unarchived"
     case .queued: "queued"
     case .edited: "edited"
     case .savedText: "savedText"
@@ -160,6 +166,8 @@ extension HistoryAction: CustomStringConvertible {
     case .setProject(let path):
       path.isEmpty ? "took the project path away" : "set the project path to \(path)"
     case .deletedSession: "deleted the session"
+    case .archived: "archived the session"
+    case .unarchived: "brought the session back from the archive"
     case .queued(let text, let priority):
       "queued \(priority == .urgent ? "urgently " : "")\"\(text)\""
     case .edited(let inserted, let deleted): "edited the text, +\(inserted) −\(deleted)"

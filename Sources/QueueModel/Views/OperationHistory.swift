@@ -75,7 +75,7 @@ private struct OperationHistory {
       entry.session = workspace.sessionKeys[enqueue.session]
     case .addTag(let element, let field, _, let note):
       entry.action = HistoryAction(putting: field, note: note)
-      entry.isSignOfLife = field == .exists
+      entry.isSignOfLife = entry.action == .addedSession
       name(element, in: &entry)
     case .clearTags(let element, let field, _):
       entry.action = HistoryAction(clearing: field)
@@ -201,6 +201,8 @@ extension Operation {
 extension HistoryAction {
   fileprivate init(putting field: TagField, note: String) {
     switch field {
+    case .exists where note == Archival.archived: self = .archived
+    case .exists where note == Archival.unarchived: self = .unarchived
     case .exists: self = .addedSession
     case .queued: self = .queuedThread
     case .locked: self = .lockedThread
@@ -288,6 +290,9 @@ extension HistoryEntry {
       entry.message = next.message
       entry.isSignOfLife = false
     case (.restored, .addedSession) where session == next.session,
+      (.archived, .removedThread) where session == next.session,
+      (.archived, .unlockedThread) where session == next.session,
+      (.unarchived, .queuedThread) where session == next.session,
       (.stopped, .cancelled) where message == next.message:
       break
     case (.task(.processing, _, _), .task(.processing, _, _)) where session == next.session:

@@ -199,6 +199,8 @@ public struct SessionView: Hashable, Sendable, Identifiable {
   public var project: String
   /// Whether its queue is paused.
   public var paused: Bool
+  /// Whether lists leave it out: a user archived it, and nothing in it waits, works or asks.
+  public var archived: Bool
   /// How many messages wait.
   public var waiting: Int
   /// Its place in the thread queue, nil if it is not in it.

@@ -193,9 +193,10 @@ extension Workspace {
   private func view(of session: SessionState, threadPosition: Int?) -> SessionView {
     // The head of a packed session has no messages.
     let packed = cold.flatMap { cold in untouchedIndex(of: session.key).map(cold.waiting) }
+    let waiting = packed ?? session.standing.count
     return SessionView(
       id: session.key, name: session.displayName, project: session.element.text(.project) ?? "",
-      paused: session.isPaused, waiting: packed ?? session.standing.count,
+      paused: session.isPaused, archived: session.isArchived(waiting: waiting), waiting: waiting,
       threadPosition: threadPosition,
       locked: session.isLocked, host: session.host, onLostServer: session.onLostServer,
       onMerge: session.onMerge, task: session.task?.state)

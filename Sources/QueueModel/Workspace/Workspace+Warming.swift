@@ -112,7 +112,7 @@ extension Command {
     switch self {
     case .addSession(let id, _, _), .renameSession(let id, _), .deleteSession(let id),
       .clear(let id), .pause(let id, _), .resume(let id), .unlockThread(let id),
-      .requeueThread(let id),
+      .requeueThread(let id), .archive(let id), .unarchive(let id),
       .setHost(let id, _), .setOnLostServer(let id, _), .setOnMerge(let id, _):
       [id]
     case .send(let send): [send.session]
@@ -137,7 +137,8 @@ extension Command {
     case .move(let ids, .before(let neighbour)), .move(let ids, .after(let neighbour)):
       ids + [neighbour]
     case .move(let ids, .position): ids
-    case .addSession, .renameSession, .deleteSession, .clear, .pause, .resume, .addThreads,
+    case .addSession, .renameSession, .deleteSession, .archive, .unarchive, .clear, .pause, .resume,
+      .addThreads,
       .moveThreads, .removeThreads, .clearThreads, .requeueThread, .unlockThread, .setHost,
       .setOnLostServer, .setOnMerge, .reportTask, .importDocument, .undo, .redo:
       []

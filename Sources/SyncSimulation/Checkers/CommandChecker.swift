@@ -66,6 +66,10 @@ final class CommandChecker: SimulationChecker {
       return workspace.threadQueue().threads.isEmpty ? nil : "leaves threads"
     case .deleteSession(let session):
       return workspace.session(session) == nil ? nil : "is still there"
+    case .archive(let session):
+      return workspace.session(session)?.archived == true ? nil : "is still listed"
+    case .unarchive(let session):
+      return workspace.session(session)?.archived == false ? nil : "is not listed"
     case .setHost(let session, let host):
       return workspace.session(session)?.host == host ? nil : "has another host"
     case .retry(let message):

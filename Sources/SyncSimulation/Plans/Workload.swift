@@ -35,11 +35,15 @@ struct Workload {
     case setPriority, pause, resume, moveThread, removeThreads, clearThreads, unlockThread
     case insertText, deleteText, undo, redo
     // Only if hosts run messages; after the others, so that those are drawn in the same way.
-    case setHost, retry, skip, hold, setNotBefore, setOnMerge, setLater, setNeeds
+    case setHost, retry, skip, hold, setNotBefore, setOnMerge, setLater, setNeeds, archive,
+      unarchive
 
     var needsHosts: Bool {
       switch self {
-      case .setHost, .retry, .skip, .hold, .setNotBefore, .setOnMerge, .setLater, .setNeeds: true
+      case .setHost, .retry, .skip, .hold, .setNotBefore, .setOnMerge, .setLater, .setNeeds,
+        .archive,
+        .unarchive:
+        true
       default: false
       }
     }
@@ -110,10 +114,10 @@ struct Workload {
     case .edit: 20
     case .move: 16
     case .cancel, .restore, .moveThread, .open, .insertText, .undo, .setHost, .retry: 8
-    case .setPriority, .setLater, .setNeeds: 6
+    case .setPriority, .setLater, .setNeeds, .archive: 6
     case .pause, .resume, .removeThreads, .addSession, .deleteText, .redo: 4
     case .renameSession, .deleteSession, .unlockThread, .skip, .hold, .setOnMerge: 3
-    case .clear, .setNotBefore: 2
+    case .clear, .setNotBefore, .unarchive: 2
     case .clearThreads: 1
     }
   }
@@ -182,6 +186,8 @@ struct Workload {
       return .command(.setNeeds(anyMessage(workspace), needs(workspace)))
     case .setOnMerge:
       return .command(.setOnMerge(session, generator.chance(65) ? .run : .wait))
+    case .archive: return .command(.archive(finished(in: workspace) ?? session))
+    case .unarchive: return .command(.unarchive(session))
     }
   }
 
@@ -203,6 +209,11 @@ struct Workload {
       }
     }
     return anyMessage(workspace)
+  }
+
+  /// A session in which nothing waits, if there is one.
+  private mutating func finished(in workspace: Workspace) -> SessionID? {
+    generator.pick(sessions.filter { workspace.session($0)?.waiting == 0 })
   }
 
   /// A time within a minute of the latest event, or none.
