@@ -135,6 +135,8 @@ extension APIHandlers {
     command.byAgent = body.byAgent ?? false
     command.later = try body.later.map(WaitingHandlers.time(named:))
     command.needs = try NamedNeeds(body.needs).ids(for: context, self)
+    command.goesFirst = body.interrupt != nil
+    let shown = try body.interrupt.map { try turn($0, in: session, for: command) }
     if !files.isEmpty { try client.check(.send(command)) }
     for file in files { try checked(file, context) }
     for file in files { command.attachments.append(try await kept(file, context)) }
@@ -153,7 +155,8 @@ extension APIHandlers {
     let vainNeed = context.agent == nil ? client.workspace().vainNeed(of: id) : nil
     var answer = SentAnswer(
       id: id, session: session, status: .queued, position: position, count: count,
-      warning: isWarning ? full.message : client.refusal ?? vainNeed)
+      warning: isWarning ? full.message : client.refusal ?? vainNeed ?? client.pause(of: session))
+    if let shown { answer.stop = await interrupt(shown, for: id, in: session) }
     guard let view = client.workspace().session(session),
       let described = try await described([view]).first
     else { return answer }

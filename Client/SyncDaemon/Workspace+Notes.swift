@@ -36,6 +36,14 @@ extension Workspace {
 }
 
 extension QueueClient {
+  /// That a session is paused, and how to resume it; nil if it is not.
+  func pause(of session: SessionID) -> String? {
+    guard let queue = try? workspace().messageQueue(session), queue.paused else { return nil }
+    let reasons = queue.pauseReasons.filter { !$0.isEmpty }.joined(separator: "; ")
+    return "\(session.rawValue) is paused\(reasons.isEmpty ? "" : " (\(reasons))"): nothing starts there "
+      + "before cospool queue resume \(Shell.quotedOption("-s", session.rawValue))"
+  }
+
   /// Why the server accepts nothing that is sent here; nil if it does, as far as this device knows.
   var refusal: String? {
     let sync = syncStatus()

@@ -114,10 +114,10 @@ export function named(text) {
 
 // Messages in transit. Each gets its id here, so it is safe to send it again.
 
-export async function send(session, text, { urgent, attachments, progress } = {}) {
+export async function send(session, text, { urgent, attachments, interrupt, progress } = {}) {
   const id = crypto.randomUUID()
   model.sending.set(id, {
-    session, text, attachments, priority: urgent ? 'urgent' : 'normal', createdAt: new Date().toISOString(),
+    session, text, attachments, interrupt, priority: urgent ? 'urgent' : 'normal', createdAt: new Date().toISOString(),
     attachmentNames: attachments?.map((file) => file.name),
   })
   await model.keepSending(id)
@@ -150,7 +150,8 @@ async function deliverOnce(id, progress) {
     // A finished message is in no queue: no event will name it.
     if (answer.status !== 'queued') model.settle(id)
     else say(`Queued, position ${answer.position} of ${answer.count}`)
-    if (answer.warning) toast(answer.warning)
+    const words = answer.stop?.note ?? answer.warning
+    if (words) toast(words)
     await model.place(id, source)
   } catch (error) {
     if (model.sending.has(id)) return notSent(error, id, () => deliver(id, progress))

@@ -29,7 +29,10 @@ class Composer extends HTMLElement {
     this.field.setAttribute('aria-describedby', 'composer-what')
     this.list = h('ul.files', { hidden: true, 'aria-label': 'Files to send' })
     this.bar = h('progress', { hidden: true, max: 1, 'aria-label': 'Upload' })
-    this.urgent = h('input', { type: 'checkbox', id: 'composer-urgent', onchange: () => this.update() })
+    const box = (id, words) => h('label.check', {}, h('input', { type: 'checkbox', id, onchange: () => this.update() }), words)
+    this.stops = box('composer-interrupt', ' interrupt')
+    const urgent = box('composer-urgent', ' urgent')
+    this.urgent = urgent.firstChild
     const chooser = (id, values) => h('input.unseen', { type: 'file', id, tabIndex: -1, ...values, onchange: ({ target }) => {
       this.add([...target.files])
       target.value = ''
@@ -42,7 +45,7 @@ class Composer extends HTMLElement {
       h('label.unseen', { htmlFor: 'composer-text' }, 'New message'), this.list, this.bar,
       h('div.line', {}, tool('.tool', 'Add files', icon('M14.5 8.5 9 14a3 3 0 0 1-4.2-4.2l6-6a2 2 0 0 1 2.9 2.9l-5.9 5.8'), () => this.input.click()), this.input,
         tool('.tool.touch', 'Take a picture', icon('M3 6.5h3l1.5-2h5l1.5 2h3v9H3zM10 8.5a2.5 2.5 0 1 0 .01 0z'), () => this.camera.click()), this.camera, this.field, this.button),
-      h('div.under', {}, this.what, h('label.check', {}, this.urgent, ' urgent')),
+      h('div.under', {}, this.what, this.stops, urgent),
       h('label.unseen', { htmlFor: 'composer-files' }, 'Files'), h('label.unseen', { htmlFor: 'composer-camera' }, 'Picture')))
     this.#restore()
     // All tabs of a browser share one draft: text typed in one appears in the others.
@@ -79,12 +82,20 @@ class Composer extends HTMLElement {
   update() {
     const queue = model.queues.get(this.#session) ?? []
     const max = model.daemon?.queueSizeMax
+    const running = model.running(this.#session)
+    // The choice was about the turn that was shown.
+    if (this.turn?.id !== running?.id) this.stops.firstChild.checked = false
+    this.turn = running
+    show(this.stops, Boolean(running && !running.withdrawn))
     const words = model.link === 'down' ? 'Cospool does not answer: kept here, and sent when it is back'
       : max && queue.length >= max ? `The queue is full (${queue.length} of ${max}): Cospool would refuse the message`
         : this.#forecast(queue)
     text(this.what, words)
     this.what.classList.toggle('warn', Boolean(max && queue.length >= max))
   }
+
+  /** What sending will interrupt. */
+  get #stopped() { return !this.stops.hidden && this.stops.firstChild.checked && this.turn }
 
   /** Whether it starts at once, and otherwise what it waits for. */
   #forecast(queue) {
@@ -97,9 +108,12 @@ class Composer extends HTMLElement {
     if (session.host === here && model.agentless.has(this.#session)) return `Waits: ${name} has no agent for it`
     if (model.unconsented.has(this.#session)) return `Waits: it may not run on ${name} yet`
     if (model.sync?.devices?.some(({ id, connected }) => id === session.host && !connected)) return `Waits: ${name} is offline`
-    const before = queue.filter(({ status, priority }) => status === 'queued' && (!this.urgent.checked || priority === 'urgent')).length
-    if (!before && !model.running(this.#session)) return `Runs at once on ${name}`
-    return `Waits: ${ORDINALS[before] ?? `number ${before + 1}`} in line`
+    const stops = this.#stopped
+    const before = queue.filter(({ status, priority, attempts }) => status === 'queued' && (attempts || (stops ? !this.urgent.checked && priority === 'urgent' : !this.urgent.checked || priority === 'urgent'))).length
+    const line = `${ORDINALS[before] ?? `number ${before + 1}`} in line`
+    if (stops) return `Stops the running turn, then ${before ? `waits: ${line}` : 'starts this'}`
+    if (!before && !this.turn) return `Runs at once on ${name}`
+    return `Waits: ${line}`
   }
 
   focus() { this.field.focus() }
@@ -187,6 +201,7 @@ class Composer extends HTMLElement {
     }
     const files = [...this.#files]
     const urgent = this.urgent.checked
+    const interrupt = this.#stopped ? { message: this.turn.id, attempts: this.turn.attempts } : undefined
     let attachments
     this.#packing = true
     try {
@@ -203,14 +218,14 @@ class Composer extends HTMLElement {
     clearTimeout(this.#timer)
     // Text and files added in the meantime are for the next message.
     if (this.field.value.startsWith(typed)) this.field.value = this.field.value.slice(typed.length)
-    if (urgent) this.urgent.checked = false
+    this.urgent.checked = this.stops.firstChild.checked = false
     this.#files = this.#files.filter((file) => !files.includes(file))
     this.#showFiles()
     this.#keepFiles()
     this.#grow()
     drafts.set(this.#name, this.field.value)
     this.field.focus()
-    await send(this.#session, typed, { urgent, attachments, progress })
+    await send(this.#session, typed, { urgent, attachments, interrupt, progress })
     this.#keep()
   }
 }

@@ -207,7 +207,7 @@ const session = (values) => `sessions/${part(values.session)}`
 /** Every action: method, path and body. */
 const ACTIONS = {
   enter: ({ ticket, name }) => ['POST', ENTRY, { ticket, name }],
-  send: (v) => ['POST', `${session(v)}/queue`, { id: v.id, text: v.text, priority: v.priority, attachments: v.attachments }],
+  send: (v) => ['POST', `${session(v)}/queue`, { id: v.id, text: v.text, priority: v.priority, attachments: v.attachments, interrupt: v.interrupt }],
   edit: (v) => ['PUT', `messages/${v.id}/content`, { content: v.text, base: v.base }],
   hold: (v) => ['PUT', `messages/${v.id}/hold?editing=true`, { seconds: 60 }],
   release: (v) => ['DELETE', `messages/${v.id}/hold?editing=true`],

@@ -2,13 +2,13 @@
 // answers pass it by: nothing of the workspace is kept here.
 
 // `make page` writes the hashes.
-const VERSION = 'eb25d6d4cc36ddd9'
+const VERSION = 'f81a1d9236e53242'
 const FILES = {
   '/actions.js': 'c8b50ac7da7d13e3',
   '/activity.js': '93d01a75b91d87be',
   '/ansi.js': 'b021403d897e890e',
-  '/app.js': 'f275d5149308cdcc',
-  '/composer.js': '9ece3b82e0b915ab',
+  '/app.js': '442740391f6d1f02',
+  '/composer.js': '96d39b40c6ae32bf',
   '/conversation.js': 'e55171bbede0dc20',
   '/devices.js': '67067d2a79892f6e',
   '/diff.js': '220f0ed9fa9bec89',
@@ -17,7 +17,7 @@ const FILES = {
   '/icon.png': '29304358db9de4f0',
   '/icon.svg': 'a91f4ba2508d7b69',
   '/inbox.js': '13fe32f12b7da114',
-  '/': 'ad939efc83f12ce3',
+  '/': 'e4b8938a02e75be7',
   '/installed.js': 'e2734e7129b4d15c',
   '/keys.js': '60718e544d6c5d37',
   '/line.js': 'ef0fa367ed7c5e36',
@@ -32,9 +32,9 @@ const FILES = {
   '/session.js': 'fb5175b87722b2fe',
   '/settings.js': '4176d220c429f5e6',
   '/sheet.js': 'd9ea71b987818480',
-  '/source.js': '2a381f0f7e47496a',
+  '/source.js': 'e652abd1cfc83458',
   '/storage.js': '3833c7327cbe3c52',
-  '/style.css': 'a73ee35b7dc12a79',
+  '/style.css': '1b3bd71a32ac0b51',
   '/theme.js': 'df554ff770271a8d',
   '/title.js': '3abf15109821cc7c',
 }

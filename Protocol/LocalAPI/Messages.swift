@@ -20,11 +20,14 @@ package struct SendRequest: APIValue {
   package var later: String?
   /// The messages, of any session, that must succeed before it is in line.
   package var needs: [String]?
+  /// The turn that is to be stopped for it. The message goes before the others of its priority, whether
+  /// or not a turn is stopped.
+  package var interrupt: InterruptRequest?
 
   package init(
     text: String, id: String? = nil, priority: String? = nil, project: String? = nil,
     attachments: [AttachmentRequest]? = nil, byAgent: Bool? = nil, later: String? = nil,
-    needs: [String]? = nil
+    needs: [String]? = nil, interrupt: InterruptRequest? = nil
   ) {
     self.text = text
     self.id = id
@@ -34,6 +37,21 @@ package struct SendRequest: APIValue {
     self.byAgent = byAgent
     self.later = later
     self.needs = needs
+    self.interrupt = interrupt
+  }
+}
+
+/// The turn that the user saw running: if another one runs by then, nothing is stopped.
+package struct InterruptRequest: APIValue {
+  /// The message on which the agent works. Without it, what runs as this device knows when it takes the
+  /// request; a request that is repeated stops nothing then.
+  package var message: MessageID?
+  /// The `attempts` of that message.
+  package var attempts: Int?
+
+  package init(message: MessageID? = nil, attempts: Int? = nil) {
+    self.message = message
+    self.attempts = attempts
   }
 }
 
@@ -50,6 +68,8 @@ package struct SentAnswer: APIValue {
   package var hostName: String?
   /// Why no device starts it, and the remedy; absent if a device starts it in its turn.
   package var note: String?
+  /// For a message that interrupts: whether a turn is stopped for it; if not, `note` in here says why.
+  package var stop: StopAnswer?
 
   package init(
     id: MessageID, session: SessionID, status: MessageStatus, position: Int, count: Int,

@@ -16,7 +16,7 @@ import Testing
       "steps": [
         {"on": "a", "do": "send", "session": "s", "id": "m1", "text": "one\\n"},
         {"wait": 5, "on": "a", "do": "send", "session": "s", "id": "m2", "text": "x", \
-    "times": 3, "urgent": true, "project": "/p", "requeues": false},
+    "times": 3, "urgent": true, "project": "/p", "requeues": false, "first": true},
         {"on": "a", "do": "send", "session": "s", "id": "m9", "text": "tonight", "timeMs": 1767225600000, \
     "needs": ["m1", "m2"]},
         {"on": "a", "do": "edit", "message": "m1", "text": "uno"},

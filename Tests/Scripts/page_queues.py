@@ -324,6 +324,34 @@ def check_after_others(browser, fixture, figures):
     laptop.api("PUT", "settings/agent", {"value": "none"})
 
 
+def check_interrupt(browser, fixture, figures):
+    """What runs on another device is stopped for a message; the page says so before it is sent."""
+    desk, laptop = fixture.desk, fixture.laptop
+    agent(fixture, "case $x in long*) sleep 1000 ;; esac", laptop)
+    hosted(laptop, "detour", "long way")
+    until(lambda: any(each["status"] == "running" for each in desk.queue("detour")), "it runs")
+    desk.send("detour", "long wait")
+    page = browser.page(viewport={"width": 360, "height": 740})
+    go(page, "#/s/detour")
+    choice, words, field = page.get_by_label("interrupt"), page.locator("#composer-what"), page.get_by_label("New message")
+    shown(words).to_have_text("Waits: second in line")
+    choice.check()
+    shown(words).to_have_text("Stops the running turn, then starts this")
+    picture(page, "interrupt-phone")
+    desk.send("detour", "long and urgent", priority="urgent")
+    shown(words).to_have_text("Stops the running turn, then waits: second in line")
+    page.get_by_label("urgent").check()
+    shown(words).to_have_text("Stops the running turn, then starts this")
+    field.fill("short cut")
+    page.get_by_role("button", name="Queue").click()
+    until(lambda: [each["content"] for each in desk.queue("detour")] == ["long and urgent", "long wait"], "it ran next")
+    until(lambda: desk.queue("detour")[0]["status"] == "running", "the next one runs")
+    # The choice was about the turn that has ended.
+    shown(choice).not_to_be_checked()
+    laptop.api("DELETE", "sessions/detour")
+    laptop.api("PUT", "settings/agent", {"value": "none"})
+
+
 def check_upload(browser, fixture, figures):
     page = browser.page()
     go(page, "#/s/files")

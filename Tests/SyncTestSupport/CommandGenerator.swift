@@ -167,12 +167,13 @@ package struct CommandGenerator {
     // Sometimes, two devices queue under one id.
     if generator.chance(6), let used = generator.pick(messages) { id = used }
     messages.append(id)
-    return .send(
-      Command.Send(
-        session: session, id: id, text: name(&generator),
-        priority: generator.chance(20) ? .urgent : .normal,
-        project: generator.chance(10) ? name(&generator) : nil,
-        requeuesThread: generator.chance(85)))
+    var send = Command.Send(
+      session: session, id: id, text: name(&generator),
+      priority: generator.chance(20) ? .urgent : .normal,
+      project: generator.chance(10) ? name(&generator) : nil,
+      requeuesThread: generator.chance(85))
+    send.goesFirst = messages.count.isMultiple(of: 7)
+    return .send(send)
   }
 
   /// Opens an editor, or saves text that was typed into one opened earlier, perhaps long ago.

@@ -31,7 +31,7 @@ public enum TurnIntervention: Hashable, Sendable {
 }
 
 extension ClientExecution {
-  private static let answerLimit: Duration = .seconds(5)
+  static let answerLimit: Duration = .seconds(5)
 
   /// The attempts on other devices that block sessions of this one, by session.
   public func runsElsewhere() async -> [SessionID: TurnElsewhere] {

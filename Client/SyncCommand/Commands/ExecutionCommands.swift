@@ -340,15 +340,8 @@ extension QueueCommands {
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
       let stop = try answer.decoded(StopAnswer.self)
-      guard stop.stopped else {
-        return "no agent is running" + (stop.note.map { ". " + TextStyle.line($0) } ?? "")
-      }
-      let stopping = "stopping" + (stop.message.map { " " + ReceiptText.named([$0]) } ?? "")
-      guard let device = stop.device.map(TextStyle.line) else { return stopping }
-      return stop.awaySince == nil
-        ? "\(stopping) on \(device)"
-        : "\(stopping): \(device) is away. It stops when it is back. To continue without it: cospool session "
-          + "take-over \(Shell.quoted(session.id))"
+      return stop.stopping(in: session.id)
+        ?? "no agent is running" + (stop.note.map { ". " + TextStyle.line($0) } ?? "")
     }
   }
 
@@ -380,5 +373,18 @@ extension QueueCommands {
     func text(of answer: Answer, style: TextStyle) throws -> String {
       try ReceiptText.text(of: answer, done: release ? "released" : "held for \(seconds) seconds:")
     }
+  }
+}
+
+extension StopAnswer {
+  /// The turn that stops, and on which device; nil if none does.
+  func stopping(in session: String) -> String? {
+    guard stopped else { return nil }
+    let stopping = "stopping" + (message.map { " " + ReceiptText.named([$0]) } ?? "")
+    guard let device = device.map(TextStyle.line) else { return stopping }
+    return awaySince == nil
+      ? "\(stopping) on \(device)"
+      : "\(stopping): \(device) is away. It stops when it is back. To continue without it: cospool session "
+        + "take-over \(Shell.quoted(session))"
   }
 }

@@ -17,6 +17,7 @@ struct SendCommand: SessionCommand, SessionMaking, LaterCommand {
         cospool send -s review --attach screenshot.png "What is wrong here?"
         cospool send -s review --at 02:00 "Run the long tests"
         cospool send -s review --after 3f2a "Deploy what it built"
+        cospool send -s review --interrupt "Wrong branch: use main"
         cospool send -s review -- "-v means verbose here"
 
       If the session does not exist, the command creates it and says so. In a terminal, it asks you
@@ -26,6 +27,9 @@ struct SendCommand: SessionCommand, SessionMaking, LaterCommand {
       A prompt for later, or after others, has its place in the queue, and the prompts behind it start
       until its time comes, or until all the others have succeeded. cospool queue start ID starts it
       earlier.
+
+      --interrupt stops the turn that is running now, if the prompt could start then; its message counts
+      as cancelled. The prompt goes before the others of its priority in any case.
       """)
 
   @OptionGroup var session: SessionOption
@@ -33,6 +37,8 @@ struct SendCommand: SessionCommand, SessionMaking, LaterCommand {
   var id: String?
   @Flag(help: "Put it before all normal messages.")
   var urgent = false
+  @Flag(help: "Stop the running turn, then start it.")
+  var interrupt = false
   @Flag(help: "Create the session if there is none, without asking.")
   var new = false
   @Option(help: ArgumentHelp("The session's project path.", valueName: "path"))
@@ -54,7 +60,7 @@ struct SendCommand: SessionCommand, SessionMaking, LaterCommand {
   var formerProject = ""
 
   private enum CodingKeys: CodingKey {
-    case session, id, urgent, new, project, attach, time, after, text, options
+    case session, id, urgent, interrupt, new, project, attach, time, after, text, options
   }
 
   func validate() throws {
@@ -109,7 +115,8 @@ struct SendCommand: SessionCommand, SessionMaking, LaterCommand {
         text: text, id: id, priority: urgent ? "urgent" : nil,
         project: project.map(Paths.project),
         attachments: attach.isEmpty ? nil : attach.map { AttachmentRequest(ofFile: $0) },
-        later: try time.later(), needs: after?.names))
+        later: try time.later(), needs: after?.names,
+        interrupt: interrupt ? InterruptRequest() : nil))
   }
 
   func text(of answer: Answer, style: TextStyle) throws -> String {
@@ -120,9 +127,10 @@ struct SendCommand: SessionCommand, SessionMaking, LaterCommand {
     let host = sent.note == nil ? sent.hostName.map { ", for \(TextStyle.line($0))" } ?? "" : ""
     let later = try time.later().map { ", not before \(style.localTime($0))" } ?? ""
     let place = "queued, position \(sent.position) of \(sent.count)\(host)\(later)"
+    let stop = sent.stop?.stopping(in: sent.session.rawValue).map { "; \($0)" } ?? ""
     let name = TextStyle.line(sent.session.rawValue)
     if makesSession { return "\(place) in the new session \(name)" }
-    return session.isGuessed ? "\(place) in \(name)" : place
+    return (session.isGuessed ? "\(place) in \(name)" : place) + stop
   }
 
   func warning(of answer: Answer) -> String? {
@@ -152,7 +160,7 @@ extension SentAnswer {
   /// The reason why a queue starts nothing is shown with its first message, and by `queue list`
   /// from then on.
   var notices: String? {
-    let lines = [warning, count == 1 ? note : nil].compactMap { $0 }
+    let lines = [warning, count == 1 ? note : nil, stop?.note].compactMap { $0 }
       .map { "cospool: \(TextStyle.line($0))" }
     return lines.isEmpty ? nil : lines.joined(separator: "\n")
   }

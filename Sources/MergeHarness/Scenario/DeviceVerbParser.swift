@@ -157,7 +157,8 @@ enum DeviceVerbParser {
         isUrgent: try fields.boolean("urgent", otherwise: false),
         project: try fields.optionalString("project"),
         requeuesThread: try fields.boolean("requeues", otherwise: true),
-        later: try time(&fields), needs: try needs(&fields)))
+        later: try time(&fields), goesFirst: try fields.boolean("first", otherwise: false),
+        needs: try needs(&fields)))
   }
 
   private static func host(_ fields: inout FieldReader) throws(ScenarioError) -> DeviceVerb {

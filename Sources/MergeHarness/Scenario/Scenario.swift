@@ -97,6 +97,8 @@ enum DeviceVerb: Hashable, Sendable {
     var requeuesThread = true
     /// The time before which it is not in line, in milliseconds since 1970.
     var later: Int64?
+    /// Whether it goes before the others of its priority, and interrupts what runs.
+    var goesFirst = false
     /// The messages that it waits for.
     var needs: [Label] = []
   }

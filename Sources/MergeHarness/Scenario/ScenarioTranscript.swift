@@ -104,7 +104,7 @@ enum ScenarioTranscript {
           DeviceVerb.Send(
             session: session(send.session), id: message(send.id), text: ScenarioText(send.text),
             isUrgent: send.priority == .urgent, project: send.project,
-            requeuesThread: send.requeuesThread, later: send.later,
+            requeuesThread: send.requeuesThread, later: send.later, goesFirst: send.goesFirst,
             needs: send.needs.map(message)))
       case .edit(let id, let content, _):
         .edit(message(id), ScenarioText(content), againstOpened: false)

@@ -60,6 +60,7 @@ extension DeviceVerb {
       priority: send.isUrgent ? .urgent : .normal, project: send.project,
       requeuesThread: send.requeuesThread)
     command.later = send.later
+    command.goesFirst = send.goesFirst
     command.needs = send.needs.map { labels.note($0.name) }
     return command
   }

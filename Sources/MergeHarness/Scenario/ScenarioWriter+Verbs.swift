@@ -111,6 +111,7 @@ extension ScenarioWriter {
     if send.isUrgent { fields.append(("urgent", .boolean(true))) }
     fields += optional("project", send.project)
     if !send.requeuesThread { fields.append(("requeues", .boolean(false))) }
+    if send.goesFirst { fields.append(("first", .boolean(true))) }
     return fields + time(send.later) + needs(send.needs)
   }
 

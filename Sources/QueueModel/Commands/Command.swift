@@ -112,6 +112,8 @@ public enum Command: Hashable, Sendable {
     public var later: Int64?
     /// The messages that have to succeed before it is in line.
     public var needs: [MessageID] = []
+    /// Whether it goes before the waiting messages of its priority, not behind them.
+    public var goesFirst = false
 
     /// Puts the parts together.
     public init(

@@ -30,9 +30,7 @@ extension CommandAuthor {
       .addMessage(
         Operation.AddMessage(
           message: send.id, session: session,
-          origins: workspace.sessionStates[send.session]?.slots.originsAtEnd
-            ?? .init(left: nil, right: nil),
-          stamp: stamp, priority: send.priority,
+          origins: send.origins(in: workspace), stamp: stamp, priority: send.priority,
           clears: workspace.sessionStates[send.session]?.element.tagIDs(.exists) ?? [])))
     let files = send.attachments.reduce(0) {
       $0 + CommandAuthor.operationBytes + $1.note.utf8.count
@@ -52,7 +50,7 @@ extension CommandAuthor {
     }
     if send.requeuesThread { requeueThread(send.session, reference: session) }
     // Behind all others of its kind, and behind the urgent ones: the last, unless it is urgent.
-    guard send.priority != .urgent else {
+    guard send.priority != .urgent, !send.goesFirst else {
       return queuedNotice(send.id, in: send.session, max: context.queueSizeMax)
     }
     return .queued(

@@ -23,7 +23,7 @@ final class FifoChecker: SimulationChecker {
 
   private var sent: [Place: [Sent]] = [:]
   private var places: [MessageID: Place] = [:]
-  /// Messages that a user moved, prioritised or queued again.
+  /// Messages that a user put first, moved, prioritised or queued again.
   private var disturbed: Set<MessageID> = []
   /// If two memories use one replica, an id may name two places.
   private var hasMemoryClones = false
@@ -33,6 +33,7 @@ final class FifoChecker: SimulationChecker {
     case .memoryCloned:
       hasMemoryClones = true
     case .performed(let index, .command(.send(let send)), _, let outcome):
+      if send.goesFirst { disturbed.insert(send.id) }
       guard let origins = outcome.operations.lazy.compactMap(\.origins).first else { break }
       let place = Place(
         session: send.session, left: origins.left, right: origins.right, priority: send.priority)

@@ -16,7 +16,7 @@ final class OrderChecker: SimulationChecker {
 
   private var sent: [Sent] = []
   private var lives: [Int: Int] = [:]
-  /// Messages that a user moved, prioritised or queued again.
+  /// Messages that a user put first, moved, prioritised or queued again.
   private var disturbed: Set<MessageID> = []
 
   func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
@@ -42,7 +42,9 @@ final class OrderChecker: SimulationChecker {
     switch command {
     case .send(let send):
       guard !outcome.operations.isEmpty else { return }
-      if sent.contains(where: { $0.message == send.id }) { disturbed.insert(send.id) }
+      if send.goesFirst || sent.contains(where: { $0.message == send.id }) {
+        disturbed.insert(send.id)
+      }
       sent.append(
         Sent(
           message: send.id, author: index, life: lives[index] ?? 0, session: send.session,

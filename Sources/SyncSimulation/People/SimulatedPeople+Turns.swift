@@ -13,6 +13,8 @@ package struct AskedStop: Sendable {
   package var tags: Set<OperationID>
   /// How many times the server's store had gone back in time when it was asked.
   package var serverRestores: Int
+  /// The message for which it is to stop; nil if it is just to stop.
+  package var follower: MessageID?
 }
 
 /// Users who continue without the turn of an absent device, or stop one from another device.
@@ -40,28 +42,75 @@ extension SimulatedPeople {
     let running = workspace.sessions().compactMap { session in
       (try? workspace.messageQueue(session.id))?.messages.first { $0.status == .running }
     }
-    guard let message = device.generator.pick(running), let run = message.run else { return }
-    let stop = AskedStop(
-      attempt: AttemptName(message: message.id, number: run.attempt), run: run,
-      tags: Set(workspace.dispatchState(of: message.id)?.tags ?? []),
-      serverRestores: simulation.server.disk.restores)
-    guard device.process?.core.running[message.session]?.message == message.id else {
-      return ask(.stop(stop.attempt), stop, on: device)
+    guard let message = device.generator.pick(running),
+      let stop = stop(of: message, seenIn: workspace)
+    else { return }
+    if !stopHere(stop, in: message.session, on: device) {
+      ask(.stop(stop.attempt), stop, on: device)
     }
-    results.log("device \(device.index): stops its agent of \(message.id)")
+  }
+
+  /// A user who puts a message first wants what they see running to be stopped for it.
+  func interrupt(for command: Command, seenIn before: Workspace, on device: SimulatedDevice) {
+    guard options.runsAgents, case .send(let send) = command, send.goesFirst,
+      let running = (try? before.messageQueue(send.session))?.messages
+        .first(where: { $0.status == .running }),
+      var stop = stop(of: running, seenIn: before)
+    else { return }
+    stop.follower = send.id
+    guard mayStop(stop, for: send.id, on: device) else { return }
+    // Only a server that answers may be asked to stop it: the answer comes when it has the message.
+    if !stopHere(stop, in: send.session, on: device) {
+      ask(.outcome(running.id), stop, on: device)
+    }
+  }
+
+  private func mayStop(
+    _ stop: AskedStop, for message: MessageID, on device: SimulatedDevice
+  ) -> Bool {
+    guard let workspace = device.process?.core.replica.workspace else { return false }
+    let obstacle = InterruptObstacle.found(
+      for: message, stopping: (stop.attempt.message, stop.attempt.number), in: workspace,
+      by: clock.wall &+ device.clockOffset)
+    return obstacle == nil
+  }
+
+  private func stop(of message: MessageView, seenIn workspace: Workspace) -> AskedStop? {
+    message.run.map { run in
+      AskedStop(
+        attempt: AttemptName(message: message.id, number: run.attempt), run: run,
+        tags: Set(workspace.dispatchState(of: message.id)?.tags ?? []),
+        serverRestores: simulation.server.disk.restores)
+    }
+  }
+
+  /// - Returns: whether the attempt runs on this device, which stops it.
+  private func stopHere(
+    _ stop: AskedStop, in session: SessionID, on device: SimulatedDevice
+  ) -> Bool {
+    guard device.process?.core.running[session]?.message == stop.attempt.message else {
+      return false
+    }
+    results.log("device \(device.index): stops its agent of \(stop.attempt.message)")
     let isStopped = simulation.clients.run(on: device) { core, context, store in
-      let actions = core.agentStopRequested(message.session, at: context, store: store)
+      let actions = core.agentStopRequested(session, at: context, store: store)
       return (actions != nil, actions ?? [])
     }
     if isStopped == true { simulation.note(.stopReported(stop)) }
+    return true
   }
 
-  /// The user who asked learns whether an attempt stops.
+  /// The user who asked learns whether an attempt stops, or may be stopped for a message.
   func reportStop(_ answer: AuthorityAnswer, to question: UInt64, on device: SimulatedDevice) {
-    guard let stop = device.process?.stops.removeValue(forKey: question),
-      case .stopping = answer
-    else { return }
-    simulation.note(.stopReported(stop))
+    guard var stop = device.process?.stops.removeValue(forKey: question) else { return }
+    switch (answer, stop.follower) {
+    case (.stopping, _): simulation.note(.stopReported(stop))
+    case (.outcome(stop.attempt.number, _, _), let follower?)
+    where mayStop(stop, for: follower, on: device):
+      stop.serverRestores = simulation.server.disk.restores
+      ask(.stop(stop.attempt), stop, on: device)
+    default: break
+    }
   }
 
   private func absent(on device: SimulatedDevice) -> [AttemptName] {

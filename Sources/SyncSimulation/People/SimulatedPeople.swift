@@ -45,6 +45,7 @@ final class SimulatedPeople: SimulationPart {
   ) -> EventOutcome {
     // Recorded when the command is performed: a sent command counts even if the device forgets it.
     var after: Workspace?
+    let life = device.life
     let isApart = isApart(device)
     let careless = careless(command, on: device)
     do {
@@ -70,6 +71,7 @@ final class SimulatedPeople: SimulationPart {
       results.operationsMade += outcome.operations.reduce(0) { $0 + $1.length }
       simulation.note(.performed(device: device.index, action, before: workspace, outcome))
       askForOutcomes(of: command, from: workspace, outcome, on: device)
+      if device.life == life { interrupt(for: command, seenIn: workspace, on: device) }
       return .performed(outcome)
     } catch let fault as Replica.Fault {
       switch fault {

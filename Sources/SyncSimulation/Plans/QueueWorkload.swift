@@ -143,12 +143,12 @@ struct QueueWorkload {
     }
     filling[place].left -= 1
     if filling[place].left == 0 { filling.remove(at: place) }
-    return .command(
-      .send(
-        Command.Send(
-          session: session, id: MessageID(high: 0x4000, low: UInt64(sent)), text: text(),
-          priority: generator.chance(10) ? .urgent : .normal, project: nil,
-          requeuesThread: generator.chance(85))))
+    var send = Command.Send(
+      session: session, id: MessageID(high: 0x4000, low: UInt64(sent)), text: text(),
+      priority: generator.chance(10) ? .urgent : .normal, project: nil,
+      requeuesThread: generator.chance(85))
+    send.goesFirst = sent.isMultiple(of: Workload.interruptsEach)
+    return .command(.send(send))
   }
 
   /// A new mark, by which `MarkLedger` recognises it, and a word.

@@ -49,6 +49,8 @@ struct Workload {
     }
   }
 
+  /// Each so many messages, one goes first and stops what its user sees running.
+  static let interruptsEach = 7
   private static let marksFirst: UInt32 = 0xF_0000
   private static let words = [
     "fix", "the failing test", "naïve", "e\u{301}té", "👩‍👩‍👧‍👦", "🇩🇪🇫🇷", "a\u{0}b", "\u{202E}rtl\u{202C}",
@@ -253,6 +255,7 @@ struct Workload {
       project: generator.chance(10) ? name() : nil, requeuesThread: generator.chance(85))
     if hostCount > 0, generator.chance(8) { send.later = soon(workspace) }
     if hostCount > 0, generator.chance(10) { send.needs = needs(workspace) }
+    send.goesFirst = hostCount > 0 && messages.count.isMultiple(of: Self.interruptsEach)
     return send
   }
 
