@@ -48,7 +48,8 @@ extension APIHandlers {
     case .unreachable:
       return "Nothing was stopped: another device runs the agent, and the server did not answer."
     case .unconfirmed:
-      return "The server did not answer in time, so the agent may stop or go on: cospool queue list "
+      return
+        "The server did not answer in time, so the agent may stop or go on: cospool queue list "
         + option
     case .failed(let error): return "Nothing was stopped: \(error)"
     }

@@ -40,7 +40,8 @@ extension QueueClient {
   func pause(of session: SessionID) -> String? {
     guard let queue = try? workspace().messageQueue(session), queue.paused else { return nil }
     let reasons = queue.pauseReasons.filter { !$0.isEmpty }.joined(separator: "; ")
-    return "\(session.rawValue) is paused\(reasons.isEmpty ? "" : " (\(reasons))"): nothing starts there "
+    return
+      "\(session.rawValue) is paused\(reasons.isEmpty ? "" : " (\(reasons))"): nothing starts there "
       + "before cospool queue resume \(Shell.quotedOption("-s", session.rawValue))"
   }
 

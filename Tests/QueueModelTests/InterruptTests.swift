@@ -54,7 +54,9 @@ struct InterruptTests {
     #expect(device.workspace.numbers("s") == [1, 8, 3, 7, 9, 2])
     // Sent again, it stays where it is.
     let again = try device.perform(Self.first(9))
-    #expect(again.operations.isEmpty && again.notice == .queued(.numbered(9), position: 5, count: 6, warning: false))
+    #expect(
+      again.operations.isEmpty
+        && again.notice == .queued(.numbered(9), position: 5, count: 6, warning: false))
     try device.perform(.undo)
     #expect(device.workspace.numbers("s") == [1, 8, 3, 9, 2])
     var empty = TestDevice(2)
@@ -125,11 +127,15 @@ struct InterruptTests {
 
   // I-403: the rows of the table of conflicts.
   @Test func whatGoesFirstMeets() throws {
-    let first = { (number: UInt64) in { (device: inout TestDevice) in
-      _ = try device.perform(Self.first(number))
-    } }
+    let first = { (number: UInt64) in
+      { (device: inout TestDevice) in
+        _ = try device.perform(Self.first(number))
+      }
+    }
     try ConflictScenario.verify(setup: { try Self.setUp(&$0) }, authors: [first(8), first(9)]) {
-      #expect(Array($0.workspace.numbers("s")) == [1, 3, 8, 9, 2] || $0.workspace.numbers("s") == [1, 3, 9, 8, 2])
+      #expect(
+        Array($0.workspace.numbers("s")) == [1, 3, 8, 9, 2]
+          || $0.workspace.numbers("s") == [1, 3, 9, 8, 2])
     }
     try ConflictScenario.verify(
       setup: { try Self.setUp(&$0) },

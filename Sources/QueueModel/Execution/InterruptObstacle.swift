@@ -43,7 +43,8 @@ extension InterruptObstacle {
     if let due = next.due, due > time { return .later(due) }
     if let need = next.unmetNeeds.mostPressing { return .needs(need) }
     let others = workspace.triedMessages(of: next.session).filter { $0.id != turn.message }
-    let isBlocked = next.isIncomplete || next.isMerged || next.runState.isHalted
+    let isBlocked =
+      next.isIncomplete || next.isMerged || next.runState.isHalted
       || others.contains { $0.runState.isHalted || $0.runState.isInFlight }
     return isBlocked ? .undecided : nil
   }
