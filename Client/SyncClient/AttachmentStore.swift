@@ -15,12 +15,16 @@ final class AttachmentStore: Sendable {
   private let held = Mutex<[ContentHash: Int]>([:])
   /// The last fetched texts of other devices' requests.
   private let fetched = Mutex<[(hash: ContentHash, text: Data)]>([])
+  /// Why the latest sync of a file failed.
+  private let failures = Mutex<[ContentHash: ClientError]>([:])
 
   /// The number of cached texts of other devices' requests.
   private static let fetchedMax = 8
 
   /// How often the files are synced without another reason.
   static let syncSeconds: Double = 60
+  /// After how many of those syncs the server is asked again for files that it once had.
+  static let roundsBetweenQuestions = 10
 
   init(store: ClientStore) throws(StoreError) {
     files = StoredAttachments(store: store)
@@ -103,6 +107,13 @@ final class AttachmentStore: Sendable {
   }
 
   func isHeld(_ hash: ContentHash) -> Bool { held.withLock { $0[hash] != nil } }
+
+  /// Why the latest sync of a file failed; nil if it did not.
+  func failure(of hash: ContentHash) -> ClientError? { failures.withLock { $0[hash] } }
+
+  func noteFailure(_ failure: ClientError?, of hash: ContentHash) {
+    failures.withLock { $0[hash] = failure }
+  }
 
   /// Removes the text of a request, unless another one has it meanwhile.
   func removeReleased(_ hash: ContentHash) async throws(ClientError) {

@@ -69,6 +69,16 @@ struct BlobExchange: Sendable {
     }
   }
 
+  /// Whether the server has a file.
+  func has(_ hash: ContentHash) async throws(Failure) -> Bool {
+    try await converse { inbound, outbound, progress in
+      var replies = inbound.makeAsyncIterator()
+      let look = try await request(.HEAD, hash, [], on: outbound, &replies, progress)
+      guard look.status == 200 || look.status == 404 else { throw refusal(look) }
+      return look.status == 200
+    }
+  }
+
   /// Fetches a file; nil if the server does not have it. The caller checks the bytes.
   func fetch(_ hash: ContentHash) async throws(Failure) -> [UInt8]? {
     try await converse { inbound, outbound, progress in
@@ -92,8 +102,11 @@ struct BlobExchange: Sendable {
   }
 
   private func refusal(_ reply: (status: Int, body: ByteBuffer)) -> Failure {
-    let text = String(buffer: reply.body).prefix(200)
-    return .refused(status: reply.status, text.split(separator: "\n").first.map(String.init) ?? "")
+    var text = String(buffer: reply.body).prefix(200)
+    text = text.split(separator: "\n").first ?? ""
+    // Whoever shows it ends the sentence.
+    if text.hasSuffix(".") { text.removeLast() }
+    return .refused(status: reply.status, String(text))
   }
 
   private func request(

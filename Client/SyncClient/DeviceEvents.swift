@@ -36,6 +36,8 @@ final class DeviceState: Sendable {
     var lastListener: UInt64 = 0
     /// The continuation of the waiting task that syncs the files.
     var attachmentSync: AsyncStream<Void>.Continuation?
+    /// Those who wait for the next sync of the files.
+    var attachmentSyncs: [UInt64: AsyncStream<Void>.Continuation] = [:]
     /// Whether to ask the server again for files that it once had.
     var asksAgain = false
   }
@@ -147,6 +149,25 @@ final class DeviceState: Sendable {
     return stream
   }
 
+  /// Yields at the end of each sync of the files that begins from now on.
+  func attachmentSyncs() -> AsyncStream<Void> {
+    AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
+      let id = content.withLock { content in
+        content.lastListener += 1
+        content.attachmentSyncs[content.lastListener] = continuation
+        return content.lastListener
+      }
+      continuation.onTermination = { [weak self] _ in
+        self?.content.withLock { $0.attachmentSyncs[id] = nil }
+      }
+    }
+  }
+
+  /// Those who wait for a sync of the files that begins now.
+  func waitersForAttachmentSync() -> [AsyncStream<Void>.Continuation] {
+    content.withLock { Array($0.attachmentSyncs.values) }
+  }
+
   /// All events from now on.
   func events() -> AsyncStream<DeviceEvent> {
     AsyncStream(bufferingPolicy: .bufferingOldest(DeviceState.eventsMax)) { continuation in
@@ -163,11 +184,13 @@ final class DeviceState: Sendable {
 
   /// Ends all streams.
   func finish() {
-    let (listeners, attachmentSync) = content.withLock { content in
+    let (listeners, attachmentSync, waiters) = content.withLock { content in
       defer { (content.listeners, content.attachmentSync) = ([:], nil) }
-      return (content.listeners, content.attachmentSync)
+      defer { content.attachmentSyncs = [:] }
+      return (content.listeners, content.attachmentSync, content.attachmentSyncs)
     }
     attachmentSync?.finish()
+    for waiter in waiters.values { waiter.finish() }
     for listener in listeners.values { listener.finish() }
   }
 }

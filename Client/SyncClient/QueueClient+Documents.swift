@@ -39,15 +39,16 @@ extension QueueClient {
   /// Imports a checked document, in parts that are each durable and one undo.
   func bring(_ document: WorkspaceDocument) async throws(ClientError) -> ImportCounts {
     var total = ImportCounts()
-    let known = workspace().counts(of: document).known
+    let before = workspace().counts(of: document)
     for part in document.parts {
       guard case .imported(let counts) = try await perform(.importDocument(part)).notice else {
         continue
       }
       total += counts
     }
-    // A part without changes has no receipt.
-    total.known = known
+    // A part without changes has no receipt, and may need messages of another part.
+    total.known = before.known
+    total.inVain = before.inVain
     return total
   }
 

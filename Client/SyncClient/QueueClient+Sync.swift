@@ -105,8 +105,8 @@ extension QueueClient {
     await engine.note { core, context, _ in core.syncRequested(at: context) }
   }
 
-  /// Returns once the server has everything from this device, and this device has everything that
-  /// the server is known to have.
+  /// Returns once the server has everything from this device, also the files of waiting messages,
+  /// and this device has everything that the server is known to have.
   ///
   /// - Throws: `.timeout`, `.notPaired`, `.syncDisabled`, `.authentication`, `.refused`, `.closed`.
   public func waitUntilSynced(timeout: Duration) async throws(ClientError) {
@@ -127,7 +127,14 @@ extension QueueClient {
   /// Returns nil once everything is in sync.
   private func outcomeOfSync() async -> ClientError? {
     for await status in syncStatusUpdates() {
-      if status.synced { return nil }
+      if status.synced {
+        do throws(ClientError) {
+          try await attachments.waitUntilSent()
+          return nil
+        } catch {
+          return error
+        }
+      }
       switch status.state {
       case .notPaired:
         return .notPaired

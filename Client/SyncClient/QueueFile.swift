@@ -13,12 +13,15 @@ struct QueueFile: Codable {
   /// `run` if messages of the session with a merged text start. An addition by this program; if it
   /// is absent or has any other value, they wait.
   var onMerge: String?
+  /// `stop` if the agent of the session is stopped when its host loses the server; an addition by
+  /// this program. If it is absent or has any other value, the agent finishes.
+  var onLostServer: String?
   /// The reason of each open pause; an addition by this program. A session that receives messages
   /// of the file is paused in the same way.
   var pauses: [String]?
 
-  /// A message; `attachments`, `editions`, `later` and `needs` are additions by this program, which
-  /// other programs ignore.
+  /// A message; `attachments`, `editions`, `later`, `needs` and `byAgent` are additions by this
+  /// program, which other programs ignore.
   struct Message: Codable {
     var id: String
     var content: String
@@ -37,6 +40,8 @@ struct QueueFile: Codable {
     var later: String?
     /// The messages that must succeed before the message is in line.
     var needs: [MessageID]?
+    /// Whether an agent queued the message; absent if its user did.
+    var byAgent: Bool?
 
     func encode(to encoder: any Encoder) throws {
       var container = encoder.container(keyedBy: CodingKeys.self)
@@ -54,6 +59,7 @@ struct QueueFile: Codable {
       try container.encodeIfPresent(editions, forKey: .editions)
       try container.encodeIfPresent(later, forKey: .later)
       try container.encodeIfPresent(needs, forKey: .needs)
+      try container.encodeIfPresent(byAgent, forKey: .byAgent)
     }
   }
 

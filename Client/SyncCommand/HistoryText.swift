@@ -123,6 +123,11 @@ enum HistoryText {
           : "\(were) started before, so nothing starts there. To go on after you looked: "
             + sessions.joined(separator: "; ") + ".")
     }
+    if let count = imported.inVain {
+      lines.append(
+        "\(ReceiptText.counted(count, "message")) \(count == 1 ? "waits" : "wait") for others that "
+          + "are not here: cospool inbox shows how to start \(count == 1 ? "it" : "them").")
+    }
     lines += missing(imported.missingFiles ?? [], ", nor on this device")
     return lines.isEmpty ? nil : lines.map { "cospool: " + $0 }.joined(separator: "\n")
   }

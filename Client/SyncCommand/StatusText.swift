@@ -59,6 +59,7 @@ enum StatusText {
       let way = isShutOut ? "; to pair it again: cospool pair URL CODE" : ""
       fields.append(.init("problem", problem + code + way, .red))
     }
+    if let problem = status.unsentFilesProblem { fields.append(.init("files", problem, .red)) }
     if let fault = status.settingsFault {
       fields.append(
         .init(
@@ -163,6 +164,7 @@ enum StatusText {
       sync.outgoing == 0
         ? "all sent" : "\(ReceiptText.counted(sync.outgoing, "change")) to send"
     ]
+    parts += status.unsentFiles.map { ["\(ReceiptText.counted($0, "file")) to send"] } ?? []
     if sync.server == nil {
       parts = ["kept on this device"]
     } else if let oldest = status.oldestUnsentAt {

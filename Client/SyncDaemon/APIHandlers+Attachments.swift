@@ -14,7 +14,9 @@ extension APIHandlers {
       let files = try client.attachments.files(of: try message(context))
       return CanonicalJSON.response(
         AttachmentsAnswer(
-          attachments: files.map { AttachedFileAnswer($0.attachment, isHere: $0.isHere) }))
+          attachments: files.map {
+            AttachedFileAnswer($0.attachment, isHere: $0.isHere, isGone: $0.isGone)
+          }))
     }
     api.post("messages/:message/attachments") { request, context in
       let id = try message(context)

@@ -202,7 +202,11 @@ extension APIHandlers {
     }
     api.post("messages/:message/restore") { _, context in
       let id = try message(context)
-      return try await perform(.restore(id), changing: [id])
+      var answer = ReceiptAnswer(try await client.perform(.restore(id)))
+      answer.messages = changed([id])
+      let gone = try await client.attachments.goneFiles(of: id)
+      answer.missingFiles = gone.isEmpty ? nil : gone
+      return CanonicalJSON.response(answer)
     }
     api.post("messages/:message/retry") { _, context in
       let id = try message(context)

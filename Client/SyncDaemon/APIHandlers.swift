@@ -125,6 +125,10 @@ struct APIHandlers: RouteHandlers {
       threads: try await client.threads.queue(),
       awaited: await client.tasks.awaitedRequests().count,
       agentless: agentless.map(\.id), unconsented: await client.execution.unconsented())
+    if let unsent = try? await client.attachments.unsent(), unsent.count > 0 {
+      answer.unsentFiles = unsent.count
+      answer.unsentFilesProblem = unsent.refusal?.description
+    }
     answer.settingsFault = settings.file.faults().first?.description
     return answer
   }

@@ -46,7 +46,12 @@ struct SyncHandlers: RouteHandlers {
         }
       } catch ClientError.timeout {
         var problem = APIProblem(ClientError.timeout)
-        if let why = client.syncStatus().lastError { problem.message = "It took too long: \(why)." }
+        if let why = client.syncStatus().lastError {
+          problem.message = "It took too long: \(why)."
+        } else if let unsent = try? await client.attachments.unsent(), unsent.count > 0 {
+          let files = "\(unsent.count) file\(unsent.count == 1 ? " is" : "s are")"
+          problem.message = "It took too long: \(files) not on the server yet. Try again later."
+        }
         throw problem
       }
       return CanonicalJSON.response(SyncedAnswer(synced: true))

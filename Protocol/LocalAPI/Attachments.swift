@@ -33,13 +33,16 @@ package struct AttachedFileAnswer: APIValue {
   package var size: Int
   /// Whether the bytes are on this device; otherwise they are fetched on request.
   package var here: Bool
+  /// Whether they are gone, because there is no server to fetch them from; absent if not.
+  package var gone: Bool?
 
-  package init(_ attachment: Attachment, isHere: Bool) {
+  package init(_ attachment: Attachment, isHere: Bool, isGone: Bool) {
     hash = attachment.hash
     name = attachment.name
     mediaType = attachment.mediaType
     size = attachment.size
     here = isHere
+    gone = isGone ? true : nil
   }
 }
 

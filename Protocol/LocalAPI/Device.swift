@@ -55,6 +55,10 @@ package struct StatusAnswer: APIValue {
   package var sync: SyncAnswer
   /// When the oldest change was made that the server may lack.
   package var oldestUnsentAt: Timestamp?
+  /// How many files of waiting messages the server may lack; absent if there are none.
+  package var unsentFiles: Int?
+  /// Why the server refused one of those files; absent if it refused none.
+  package var unsentFilesProblem: String?
   /// When the certificate of the connected server expires; nil without TLS.
   package var certificateEndsAt: Timestamp?
   package var queues: Counts

@@ -148,6 +148,9 @@ package struct ImportedAnswer: APIValue {
   /// there are none.
   package var started: Int?
   package var held: [SessionID]?
+  /// Messages that wait for one which is neither in the document nor on this device. Absent if
+  /// there are none.
+  package var inVain: Int?
   /// The names of its files that are missing on this device, because a document contains none.
   /// Absent if there are none.
   package var missingFiles: [String]?
@@ -161,6 +164,7 @@ package struct ImportedAnswer: APIValue {
     threads = counts.threads
     started = counts.started == 0 ? nil : counts.started
     held = counts.held.isEmpty ? nil : counts.held.sorted { $0.rawValue < $1.rawValue }
+    inVain = counts.inVain == 0 ? nil : counts.inVain
     missingFiles = counts.missingFiles.isEmpty ? nil : counts.missingFiles
     dryRun = isTrial
   }

@@ -291,6 +291,8 @@ package struct ReceiptAnswer: APIValue {
   package var note: String?
   /// For an edit without a base: the text that it replaced, if another device had saved that.
   package var replaced: EditionAnswer?
+  /// For a restored message: the names of its files that are gone. Absent if there are none.
+  package var missingFiles: [String]?
 
   package init(_ notice: CommandOutcome.Notice, change: Int64? = nil) {
     self.change = change

@@ -45,6 +45,24 @@ struct NeedsTests {
     try device.perform(.reportRun(.numbered(number), run))
   }
 
+  /// Who imports a document does not know what has succeeded elsewhere.
+  @Test func aDocumentHasOnlyTheNeedsThatAreOpen() throws {
+    var device = try device()
+    try device.perform(.setNeeds(.numbered(1), [.numbered(11), .numbered(3)]))
+    try device.perform(.setNeeds(.numbered(2), [.numbered(11)]))
+    try report(.succeeded, of: 11, by: &device)
+    let document = device.workspace.document()
+    var other = TestDevice(2)
+    #expect(other.workspace.counts(of: document).inVain == 0)
+    try other.perform(.importDocument(document))
+    #expect(try needs(other) == [.numbered(3)] && needs(other, 2) == [])
+    var part = document
+    for index in part.sessions.indices {
+      part.sessions[index].messages.removeAll { $0.id == .numbered(3) }
+    }
+    #expect(TestDevice(3).workspace.counts(of: part).inVain == 1)
+  }
+
   @Test func whatIsBehindGoesFirstUntilAllHaveSucceeded() throws {
     var device = try device()
     try device.perform(.setNeeds(.numbered(1), [.numbered(11), .numbered(3)]))

@@ -137,19 +137,10 @@ import Testing
     }
   }
 
-  /// The same without a server; if one is disconnected, its copy is removed first.
-  @Test(arguments: [false, true]) func unneededFilesAreRemovedWithoutAConnection(
-    isUploaded: Bool
-  ) async throws {
+  @Test func unneededFilesAreRemovedWithoutAServer() async throws {
     try await ClientFixture.withServer { fixture in
       let client = try await fixture.open()
       let file = try await client.attachments.keep(Self.png, name: "a.png")
-      let day: Int64 = 86_400_000
-      if isUploaded {
-        _ = try await client.pair(server: fixture.server.url, code: "BCDF-GHJK")
-        try await client.keeper.uploaded(file.hash)
-        try await fixture.server.stop()
-      }
       try await withThrowingTaskGroup(of: Void.self) { group in
         group.addTask { try await client.run() }
         while try await client.keeper.all().first?.unneededSince == nil {
@@ -157,15 +148,87 @@ import Testing
         }
         group.cancelAll()
       }
-      let late = DeviceClock.wallMilliseconds + 31 * day
-      if isUploaded {
-        await #expect(throws: ClientError.self) { try await client.attachments.sync(now: late) }
-        #expect(client.keeper.has(file.hash))
-      } else {
+      try await client.attachments.sync(now: DeviceClock.wallMilliseconds + 31 * 86_400_000)
+      #expect(!client.keeper.has(file.hash))
+      await client.close()
+    }
+  }
+
+  /// Another device's message may need a file while this one has not caught up.
+  @Test func filesAreRemovedOnlyByADeviceThatIsInSync() async throws {
+    try await ClientFixture.withServer { fixture in
+      let late: Int64 = 1_900_000_000_000
+      let away = try await fixture.open()
+      _ = try await away.pair(server: fixture.server.url, code: "BCDF-GHJK")
+      let file = try await away.attachments.keep(Self.png, name: "a.png")
+      try await away.keeper.uploaded(file.hash)
+      try await away.keeper.unneeded(file.hash, since: 1)
+      fixture.server.change { $0.files = ["\(file.hash)"] }
+      try await away.attachments.sync(now: late)
+      #expect(fixture.server.script.files == ["\(file.hash)"])
+      #expect(away.keeper.has(file.hash))
+      await away.close()
+      try await fixture.running(paired: false) { client in
+        try await client.waitUntilSynced(timeout: ClientFixture.patience)
         try await client.attachments.sync(now: late)
+        #expect(fixture.server.script.files.isEmpty)
         #expect(!client.keeper.has(file.hash))
       }
-      await client.close()
+    }
+  }
+
+  @Test func inSyncMeansThatTheFilesAreAtTheServer() async throws {
+    try await ClientFixture.withServer { fixture in
+      try await fixture.running { client in
+        try await client.waitUntilSynced(timeout: ClientFixture.patience)
+        fixture.server.change { $0.refusesFiles = true }
+        try await client.perform(.text("look", 1))
+        let file = try await client.attachments.keep(Self.png, name: "a.png")
+        try await client.perform(.attach(Self.message, [file]))
+        let refusal = await #expect(throws: ClientError.self) {
+          try await client.waitUntilSynced(timeout: ClientFixture.patience)
+        }
+        #expect(refusal?.code == "blobQuota" && refusal?.exitCode == 7, "\(refusal as Any)")
+        #expect(refusal?.description.contains("1 file of a waiting message is not on") == true)
+        #expect(try await client.attachments.unsent().count == 1)
+        fixture.server.change { $0.refusesFiles = false }
+        try await client.waitUntilSynced(timeout: ClientFixture.patience)
+        #expect(fixture.server.script.files == ["\(file.hash)"])
+        #expect(try await client.attachments.unsent() == UnsentFiles())
+      }
+    }
+  }
+
+  @Test func filesThatTheServerLacksTooAreGone() async throws {
+    try await ClientFixture.withServer { fixture in
+      try await fixture.running { client in
+        try await client.perform(.text("look", 1))
+        let file = try QueueModel.Attachment(
+          hash: #require(AttachmentStore.hash(of: Self.png)), name: "a.png",
+          mediaType: "image/png", size: Self.png.count)
+        try await client.perform(.attach(Self.message, [file]))
+        try await client.waitUntilSynced(timeout: ClientFixture.patience)
+        #expect(try await client.attachments.goneFiles(of: Self.message) == ["a.png"])
+        fixture.server.change { $0.files = ["\(file.hash)"] }
+        #expect(try await client.attachments.goneFiles(of: Self.message).isEmpty)
+      }
+    }
+  }
+
+  /// The clock of the scripted server is not the one of the machine.
+  @Test func theServersClockCountsTheDaysOfAFile() async throws {
+    try await ClientFixture.withServer { fixture in
+      try await fixture.running { client in
+        try await client.waitUntilSynced(timeout: ClientFixture.patience)
+        _ = try await client.attachments.keep(Self.png, name: "a.png")
+        var since: Int64?
+        while since == nil {
+          since = try await client.keeper.all().first?.unneededSince
+          try await Task.sleep(for: .milliseconds(5))
+        }
+        let time = try #require(since)
+        #expect(abs(time - ScriptedServer.milliseconds) < 3_600_000)
+      }
     }
   }
 

@@ -118,6 +118,28 @@ private enum Sample {
     }
   }
 
+  @Test func whatProtectsASessionComesAlong() async throws {
+    try await ClientFixture.withServer { fixture in
+      let (session, message) = (try SessionID("a"), MessageID(high: 9, low: 1))
+      let client = try await fixture.open()
+      var send = Command.Send(session: session, id: message, text: "deploy")
+      send.byAgent = true
+      try await client.perform(.send(send))
+      try await client.perform(.text("by hand", 2))
+      try await client.perform(.setOnLostServer(session, .stop))
+      let file = try await client.queues.exportFile(of: session)
+      await client.close()
+      try FileManager.default.removeItem(atPath: fixture.directory)
+      let other = try await fixture.open()
+      try await other.queues.importFile(file)
+      #expect(other.workspace().session(session)?.onLostServer == .stop)
+      let queue = try other.workspace().messageQueue(session).messages
+      #expect(queue.map(\.isByAgent) == [true, false])
+      #expect(try await other.queues.exportFile(of: session) == file)
+      await other.close()
+    }
+  }
+
   @Test func anEmptyFileMakesNoSession() async throws {
     try await ClientFixture.withServer { fixture in
       let client = try await fixture.open()

@@ -24,11 +24,13 @@ final class ScriptedFiles: ChannelInboundHandler, RemovableChannelHandler {
       guard !server.script.breaksOff.contains(hash) else { return context.close(promise: nil) }
       var status = HTTPResponseStatus.ok
       switch head.method {
+      case .PUT where server.script.refusesFiles: status = .insufficientStorage
       case .PUT:
         server.change { $0.files.insert(hash) }
         status = .created
       case .DELETE: server.change { $0.files.remove(hash) }
-      default: if !server.script.files.contains(hash) { status = .notFound }
+      default:
+        if !server.script.files.contains(hash) { status = .notFound }
       }
       let reply = HTTPResponseHead(
         version: .http1_1, status: status, headers: ["content-length": "0"])

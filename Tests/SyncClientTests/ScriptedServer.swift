@@ -21,6 +21,8 @@ final class ScriptedServer: Sendable {
     var cutsAfterStoring = 0
     /// Files whose requests it aborts, by hash.
     var breaksOff: Set<String> = []
+    /// Whether it has no space for files.
+    var refusesFiles = false
     /// Files that it received, by hash.
     var files: Set<String> = []
     /// Whether clients that lack anything get a snapshot.
@@ -50,6 +52,8 @@ final class ScriptedServer: Sendable {
   }
 
   static let workspaceID = WorkspaceID(high: 5, low: 6)
+  /// Its clock, in milliseconds since 1970.
+  static let milliseconds: Int64 = 1_767_225_600_000
   static let token = [UInt8](repeating: 3, count: 32)
 
   private let state = Mutex(State())
@@ -197,7 +201,7 @@ final class ScriptedServer: Sendable {
     let welcome = Frame.welcome(
       Welcome(
         version: ProtocolVersion.current, head: state.head, nonce: UInt64(state.connections),
-        serverMilliseconds: 1_767_225_600_000, pingSeconds: 20, backoffMillisecondsMin: 0))
+        serverMilliseconds: Self.milliseconds, pingSeconds: 20, backoffMillisecondsMin: 0))
     guard hello.prefix != state.head else { return [welcome] }
     if let place = state.prefixes.firstIndex(of: hello.prefix), !state.script.sendsSnapshots {
       return [welcome]

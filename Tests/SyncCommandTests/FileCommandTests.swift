@@ -52,6 +52,19 @@ import Testing
     }
   }
 
+  @Test func anImportCountsWhatWaitsForOthersThatAreNotHere() async throws {
+    try await CommandFixture.run { fixture in
+      let file =
+        #"{"version":1,"sessionId":"s","messages":[{"id":"\#(Self.id)","content":"deploy","#
+        + #""createdAt":"2026-01-01T00:00:00Z","needs":["22222222-2222-4222-8222-222222222222"]}]}"#
+      let warning = "1 message waits for others that are not here"
+      let trial = await fixture.cospool("queue", "import", "-", "--dry-run", input: file)
+      #expect(trial.exitCode == 0 && trial.errors.contains(warning), "\(trial)")
+      let brought = await fixture.cospool("queue", "import", "-", input: file)
+      #expect(brought.exitCode == 0 && brought.errors.contains(warning), "\(brought)")
+    }
+  }
+
   // C-12
   @Test func filesAreAttachedListedFetchedAndTakenAway() async throws {
     try await CommandFixture.run { fixture in
@@ -107,6 +120,27 @@ import Testing
       #expect(sent.output == "queued, position 1 of 1 in the new session t")
       #expect(
         await fixture.cospool("queue", "list", "-s", "t").output.contains("(1 file) look here"))
+    }
+  }
+
+  @Test func aRestoredMessageWhoseFileIsGoneSaysSo() async throws {
+    try await CommandFixture.run { fixture in
+      let folder = URL.temporaryDirectory.appending(path: UUID().uuidString)
+      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+      defer { try? FileManager.default.removeItem(at: folder) }
+      let path = folder.appending(path: "f.txt").path(percentEncoded: false)
+      try Data("hello".utf8).write(to: URL(filePath: path))
+      _ = await fixture.cospool("send", "-s", "s", "--id", Self.id, "--attach", path, "look")
+      _ = await fixture.cospool("queue", "cancel", "1111")
+      let whole = await fixture.cospool("queue", "restore", "1111")
+      #expect(whole.errors.isEmpty, "\(whole)")
+      _ = await fixture.cospool("queue", "cancel", "1111")
+      try FileManager.default.removeItem(atPath: fixture.directory + "/attachments")
+      let restored = await fixture.cospool("queue", "restore", "1111")
+      #expect(restored.exitCode == 0, "\(restored)")
+      #expect(restored.errors.contains("a file of it is gone: f.txt"), "\(restored)")
+      let list = await fixture.cospool("queue", "files", "1111").output
+      #expect(list.contains("text/plain  gone   f.txt"), "\(list)")
     }
   }
 

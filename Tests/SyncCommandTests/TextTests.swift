@@ -251,6 +251,20 @@ import Testing
         """)
   }
 
+  @Test func filesThatTheServerLacksAreInTheStatus() throws {
+    let json = #"""
+      {"daemon":{"dataDirectory":"/d","processID":7,"queueSizeMax":10,"socket":"/d/s",
+        "startedAt":"2026-01-01T22:00:00.000Z","threadQueue":true,"version":"0.1.0"},
+       "queues":{"awaited":0,"messages":1,"sessions":1,"threads":0,"threadsReady":0},
+       "sync":{"device":"11111111-1111-4111-8111-111111111111","deviceName":"desk","devices":[],
+        "outgoing":0,"repairs":0,"server":"ws://h:1","state":"connected","synced":true},
+       "unconsented":[],"unsentFiles":2,"unsentFilesProblem":"The server is full."}
+      """#
+    let status = try text("status", of: json)
+    #expect(status.contains("all sent, 2 files to send"), "\(status)")
+    #expect(status.contains("The server is full."), "\(status)")
+  }
+
   @Test func nothingSteersTheTerminal() throws {
     #expect(
       TextStyle.line(" a\n\tb\u{1B}[31m\u{202E}c\u{7} ") == "a b\u{FFFD}[31m\u{FFFD}c\u{FFFD}")

@@ -10,6 +10,8 @@ public struct AttachmentState: Hashable, Sendable {
   public var attachment: Attachment
   /// Whether its bytes are on this device.
   public var isHere: Bool
+  /// Whether they are gone: they are not here, and there is no server to get them from.
+  public var isGone: Bool
 }
 
 /// Files of messages. Their bytes are stored by their SHA-256 in the data directory, sent to the
@@ -55,13 +57,31 @@ public struct ClientAttachments: Sendable {
   ///
   /// - Throws: `.queue(.messageNotFound)`.
   public func files(of message: MessageID) throws(ClientError) -> [AttachmentState] {
+    let isAlone = client.syncStatus().server == nil
     do throws(QueueError) {
       return try client.workspace().message(message).attachments.map {
-        AttachmentState(attachment: $0, isHere: client.keeper.has($0.hash))
+        let isHere = client.keeper.has($0.hash)
+        return AttachmentState(attachment: $0, isHere: isHere, isGone: !isHere && isAlone)
       }
     } catch {
       throw .queue(error)
     }
+  }
+
+  /// The names of a message's files that are gone: they are not on this device, and its server does
+  /// not have them. A server that cannot be asked counts as having them.
+  ///
+  /// - Throws: `.queue(.messageNotFound)`.
+  public func goneFiles(of message: MessageID) async throws(ClientError) -> [String] {
+    var names: [String] = []
+    for file in try files(of: message) where !file.isHere {
+      var isGone = file.isGone
+      if client.syncStatus().state == .connected, let exchange = try blobExchange() {
+        isGone = (try? await exchange.has(file.attachment.hash)) == false
+      }
+      if isGone { names.append(file.attachment.name) }
+    }
+    return names.sorted()
   }
 
   /// The bytes of a file: from this device, else from the server, checked against the hash, and
@@ -131,8 +151,11 @@ public struct ClientAttachments: Sendable {
   /// Sends the server files that it lacks, and removes files that no waiting message has needed for
   /// the retention time, here and there. `run()` does this automatically.
   ///
+  /// A paired device that is not in sync removes nothing, because it does not know which files the
+  /// messages of other devices need.
+  ///
   /// - Parameters:
-  ///   - now: milliseconds since 1970.
+  ///   - now: milliseconds since 1970, by the server's clock if there is a server.
   ///   - asksAgain: whether to ask the server for needed files that it once had, because it may
   ///     have been restored from a backup.
   /// - Throws: the first failure of a file; that file is retried the next time, and the other files
@@ -179,7 +202,9 @@ public struct ClientAttachments: Sendable {
         var stored = stored
         if asksAgain, use?.isWaiting == true || stored.isRequest { stored.isUploaded = false }
         try await sync(stored, use, now: now, link)
+        client.keeper.noteFailure(nil, of: stored.hash)
       } catch {
+        client.keeper.noteFailure(error.error, of: stored.hash)
         // A file that the server refuses must not delay the others.
         firstFailure = firstFailure ?? error.error
         if case .there(.unreachable) = error { link = .closed }
@@ -194,7 +219,8 @@ public struct ClientAttachments: Sendable {
     if known.isRequest { return try await syncText(known, link) }
     var stored = known
     let isNeeded = use?.isWaiting ?? false
-    if isNeeded || stored.unneededSince == nil {
+    let isCertain = isCertain(link)
+    if isNeeded || isCertain && stored.unneededSince == nil {
       let since = isNeeded ? nil : now
       if since != stored.unneededSince {
         stored.unneededSince = since
@@ -203,17 +229,12 @@ public struct ClientAttachments: Sendable {
         }
       }
     }
-    if let since = stored.unneededSince,
+    if isCertain, let since = stored.unneededSince,
       now - since >= Int64(client.settings.attachmentRetention) * 86_400_000
     {
-      if stored.isUploaded {
-        switch link {
-        // If it were removed only here, it would stay at the server forever.
-        case .closed: return
-        case .open(let exchange):
-          do { try await exchange.remove(known.hash) } catch { throw .there(error) }
-        case .none: break
-        }
+      // If it were removed only here, it would stay at the server forever.
+      if stored.isUploaded, case .open(let exchange) = link {
+        do { try await exchange.remove(known.hash) } catch { throw .there(error) }
       }
       // A file that was attached again meanwhile stays, and is sent to the server again.
       try await here { () async throws(ClientError) in
@@ -227,6 +248,16 @@ public struct ClientAttachments: Sendable {
       do { try await exchange.offer(Array(bytes), as: known.hash) } catch { throw .there(error) }
       try await here { () async throws(ClientError) in try await client.keeper.uploaded(known.hash)
       }
+    }
+  }
+
+  /// Whether this device knows which files are needed, and the time. Without a server it does; else
+  /// it has to be in sync, and has the server's clock.
+  private func isCertain(_ link: Link) -> Bool {
+    switch link {
+    case .none: true
+    case .closed: false
+    case .open: client.syncStatus().synced
     }
   }
 
@@ -260,36 +291,46 @@ public struct ClientAttachments: Sendable {
     do { return try await body() } catch { throw .here(error) }
   }
 
-  /// Syncs the files after each attachment or connection, and once a minute.
+  /// Syncs the files after each attachment or connection, and once a minute. Now and then it asks
+  /// the server again for files that it once had, because another device may have removed one.
   func keepSyncing() async {
     let wakes = client.device.attachmentSyncWakes()
     await withDiscardingTaskGroup { group in
       group.addTask {
+        var round = 0
         while !Task.isCancelled {
-          client.device.wakeAttachmentSync()
+          client.device.wakeAttachmentSync(
+            asksAgain: round.isMultiple(of: AttachmentStore.roundsBetweenQuestions))
+          round += 1
           // Cancellation ends the wait early.
           try? await Task.sleep(for: .seconds(AttachmentStore.syncSeconds))
         }
       }
       group.addTask {
         var wasConnected = false
+        var wasSynced = false
         for await status in client.syncStatusUpdates() {
           let isConnected = status.state == .connected
           if isConnected, !wasConnected { client.device.wakeAttachmentSync(asksAgain: true) }
+          // Only now it is known which files are not needed.
+          if status.synced, !wasSynced { client.device.wakeAttachmentSync() }
+          wasSynced = isConnected && (wasSynced || status.synced)
           wasConnected = isConnected
         }
       }
       for await _ in wakes {
+        let waiters = client.device.waitersForAttachmentSync()
         // Unneeded files are removed without a server, too.
         let isConnected = client.syncStatus().state == .connected
         do {
           try await sync(
-            now: DeviceClock.wallMilliseconds,
+            now: client.time,
             asksAgain: isConnected && client.device.takeAsksAgain(),
             isConnected: isConnected)
         } catch {
           client.engine.logger.warning("attachments wait: \(error)")
         }
+        for waiter in waiters { waiter.yield() }
       }
       group.cancelAll()
     }

@@ -25,6 +25,7 @@ extension ClientQueues {
         QueueFile(
           version: QueueFile.version, sessionId: session.rawValue, messages: messages,
           onMerge: view.onMerge == .wait ? nil : view.onMerge.rawValue,
+          onLostServer: view.onLostServer == .finish ? nil : view.onLostServer.rawValue,
           pauses: view.paused ? workspace.pauses(of: session) : nil))
     } catch {
       throw .invalidDocument(message: "\(error)")
@@ -42,7 +43,9 @@ extension ClientQueues {
     message.editions =
       view.versions.isEmpty ? nil : view.versions.map(WorkspaceDocument.Edition.init)
     message.later = view.later.map(ZonedTime.text)
-    message.needs = view.needs.isEmpty ? nil : view.needs
+    let needs = client.workspace().openNeeds(of: view)
+    message.needs = needs.isEmpty ? nil : needs
+    message.byAgent = view.isByAgent ? true : nil
     guard !view.attachments.isEmpty else { return message }
     let image = view.attachments.first { $0.mediaType.hasPrefix("image/") }
     var files: [QueueFile.File] = []
@@ -105,6 +108,8 @@ extension ClientQueues {
         messages: parts.map(\.message), cancelled: [])
     ])
     document.sessions[0].onMerge = file.onMerge.flatMap(MergePolicy.init(rawValue:))
+    let policy = file.onLostServer.flatMap(LostServerPolicy.init(rawValue:))
+    document.sessions[0].onLostServer = policy
     if let fault = document.fault { throw .invalidDocument(message: fault + ".") }
     if isTrial { return client.workspace().counts(of: document) }
     // Checked before its files are kept.
@@ -161,6 +166,7 @@ extension ClientQueues {
     made.lastError = message.lastError.map(shortened)
     made.editions = message.editions
     made.needs = message.needs
+    made.byAgent = message.byAgent
     if let later = message.later {
       guard let time = ZonedTime.milliseconds(later) else {
         throw fault("later", "it is not an ISO 8601 time since 1970")

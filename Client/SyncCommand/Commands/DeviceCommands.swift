@@ -234,13 +234,14 @@ struct SyncCommands: ParsableCommand {
   struct Wait: DaemonCommand {
     static let configuration = CommandConfiguration(
       commandName: "wait",
-      abstract: "Wait until this device and the server have the same changes.",
+      abstract: "Wait until the server has all changes of this device, and their files.",
       discussion: """
         EXAMPLES
           cospool sync wait --timeout 30
           cospool sync wait && sudo poweroff
 
-        If it takes longer, the exit code is 75.
+        If it takes longer, the exit code is 75. If the server refuses a file, the answer says how many
+        files of waiting messages are not there, and why.
         """)
     @Option(help: ArgumentHelp("Seconds, at most a day.", valueName: "s")) var timeout = 60.0
     @OptionGroup var options: GlobalOptions

@@ -243,7 +243,10 @@ enum AttachmentText {
       [
         .init(String(file.hash.description.prefix(8))), .init("\(file.size)"),
         .init(file.mediaType),
-        file.here ? .init("here", .green) : .init("server", .dim), .init(file.name),
+        file.here
+          ? .init("here", .green)
+          : file.gone == true ? .init("gone", .red) : .init("server", .dim),
+        .init(file.name),
       ]
     }
     return table.text(style: style)

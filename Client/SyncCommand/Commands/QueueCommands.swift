@@ -266,6 +266,14 @@ struct QueueCommands: ParsableCommand {
     func text(of answer: Answer, style: TextStyle) throws -> String {
       try ReceiptText.text(of: answer, done: "restored")
     }
+
+    func warning(of answer: Answer) -> String? {
+      guard let gone = try? answer.decoded(ReceiptAnswer.self).missingFiles else { return nil }
+      return "cospool: \(gone.count == 1 ? "a file of it is" : "files of it are") gone: "
+        + gone.map(TextStyle.line).joined(separator: ", ") + ". Attach "
+        + "\(gone.count == 1 ? "it" : "them") again, or its agent does not start: "
+        + "cospool queue attach \(Shell.quoted(message)) FILE."
+    }
   }
 
   struct Clear: WithdrawingCommand, SessionCommand {

@@ -128,7 +128,12 @@ extension Doctor {
     guard context.server != nil, let status = try? context.status.get(),
       let unsent = try? await context.answer(["messages", "unsent"], as: UnsentAnswer.self)
     else { return [] }
-    return refused(unsent) + [
+    let files = status.unsentFilesProblem.map {
+      DoctorFinding.warning(
+        "outboxFiles", "files of waiting messages are not on the server: \($0)",
+        fix: "Free space there, or raise its limit: cospool-server workspace quota --help.")
+    }
+    return refused(unsent) + [files].compactMap { $0 } + [
       outbox(
         count: status.sync.outgoing, oldestMilliseconds: status.oldestUnsentAt?.milliseconds,
         now: context.now)

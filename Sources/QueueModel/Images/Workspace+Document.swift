@@ -12,6 +12,12 @@ extension Workspace {
   public func counts(of document: WorkspaceDocument) -> ImportCounts {
     ImportCounts(of: document, into: self)
   }
+
+  /// The messages that a message waits for, without those that have succeeded: a device that
+  /// imports it may not know them, and would wait in vain.
+  package func openNeeds(of message: MessageView) -> [MessageID] {
+    message.needs.filter { shownMessage($0)?.runState.run?.phase != .succeeded }
+  }
 }
 
 extension Workspace {
@@ -36,6 +42,12 @@ extension WorkspaceDocument.Message {
     editions =
       view.versions.isEmpty ? nil : view.versions.map(WorkspaceDocument.Edition.init)
   }
+
+  fileprivate init(_ view: MessageView, in workspace: Workspace) {
+    self.init(view)
+    let open = workspace.openNeeds(of: view)
+    needs = open.isEmpty ? nil : open
+  }
 }
 
 extension WorkspaceDocument {
@@ -56,11 +68,11 @@ extension WorkspaceDocument.Session {
       id: view.id, name: element?.text(.name).flatMap { $0.isEmpty ? nil : $0 },
       project: element?.text(.project).flatMap { $0.isEmpty ? nil : $0 },
       pauses: workspace.pauses(of: view.id), locked: view.locked,
-      messages: (queue?.messages ?? []).map(WorkspaceDocument.Message.init),
+      messages: (queue?.messages ?? []).map { WorkspaceDocument.Message($0, in: workspace) },
       cancelled: workspace.cancelledMessages(of: view.id).filter {
         !$0.content.isEmpty || $0.isMerged
       }
-      .map(WorkspaceDocument.Message.init))
+      .map { WorkspaceDocument.Message($0, in: workspace) })
     onMerge = view.onMerge == .wait ? nil : view.onMerge
     onLostServer = view.onLostServer == .finish ? nil : view.onLostServer
     archived = view.archived ? true : nil
@@ -70,6 +82,7 @@ extension WorkspaceDocument.Session {
 extension ImportCounts {
   fileprivate init(of document: WorkspaceDocument, into workspace: Workspace) {
     self.init()
+    let brought = Set(document.sessions.flatMap { $0.messages + $0.cancelled }.map(\.id))
     var fresh: Set<SessionID> = []
     var seen: Set<MessageID> = []
     for session in document.sessions {
@@ -83,6 +96,10 @@ extension ImportCounts {
         let isKnown =
           workspace.messageStates[message.id] != nil || !seen.insert(message.id).inserted
         if isKnown { known += 1 } else { messages += 1 }
+        let lacks = { (id: MessageID) in
+          !brought.contains(id) && workspace.messageStates[id] == nil
+        }
+        if !isKnown, (message.needs ?? []).contains(where: lacks) { inVain += 1 }
       }
     }
     var queued: Set<SessionID> = []

@@ -96,8 +96,8 @@ public struct WorkspaceDocument: Hashable, Sendable {
     /// The time before which it is not in line; absent if it always is. An imported message waits,
     /// too.
     public var later: DocumentTime?
-    /// The messages that must succeed before it is in line; absent if there are none. An imported
-    /// message waits for them, too.
+    /// The messages that still have to succeed before it is in line; absent if there are none. An
+    /// imported message waits for them, too.
     public var needs: [MessageID]?
     /// The texts from which `content` was merged, until a user has checked it. An imported message
     /// waits, too.
@@ -172,6 +172,8 @@ public struct ImportCounts: Hashable, Sendable {
   public var started = 0
   /// The sessions of those messages.
   public var held: Set<SessionID> = []
+  /// Those of the messages that wait for a message which is neither in the document nor known.
+  public var inVain = 0
   /// The names of its files that the importing device lacks: a document contains no files.
   public var missingFiles: [String] = []
 
