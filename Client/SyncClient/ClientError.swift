@@ -16,6 +16,10 @@ public enum ClientError: Error, Hashable, Sendable {
   /// The command was performed, and may already have reached the server; the disk did not confirm
   /// it.
   case diskUnconfirmed(message: String)
+  /// A part of a document was imported, and is one undo; then something failed.
+  case incompleteImport(messages: Int, of: Int, message: String)
+  /// The server accepted the code, and the device could not store its access.
+  case accessNotStored(message: String)
   /// No server is paired.
   case notPaired
   /// The device is paired with another server.
@@ -58,6 +62,8 @@ public enum ClientError: Error, Hashable, Sendable {
     case .newerStore: "newerStore"
     case .storage(_, let isFull): isFull ? "diskFull" : "storage"
     case .diskUnconfirmed: "diskUnconfirmed"
+    case .incompleteImport: "incompleteImport"
+    case .accessNotStored: "accessNotStored"
     case .notPaired: "notPaired"
     case .alreadyPaired: "alreadyPaired"
     case .otherWorkspace: "otherWorkspace"
@@ -78,7 +84,7 @@ public enum ClientError: Error, Hashable, Sendable {
   }
 
   /// The exit code of a command-line tool: 1 failed, 2 usage, 3 authentication, 4 unreachable, 5
-  /// conflict, 6 corrupt data, 7 disk, 75 try again later.
+  /// conflict, 6 corrupt data, 7 disk, 8 done in part, 75 try again later.
   public var exitCode: Int32 {
     switch self {
     case .queue(.messageIDTaken), .queue(.alreadyStarted): ExitStatus.conflict
@@ -93,7 +99,8 @@ public enum ClientError: Error, Hashable, Sendable {
     case .attachmentMissing(_, let isPaired): isPaired ? ExitStatus.tryLater : ExitStatus.failed
     case .locked, .timeout: ExitStatus.tryLater
     case .corruptStore: ExitStatus.corrupt
-    case .storage, .diskUnconfirmed: ExitStatus.disk
+    case .storage: ExitStatus.disk
+    case .diskUnconfirmed, .incompleteImport, .accessNotStored: ExitStatus.partly
     case .authentication, .notAllowed: ExitStatus.authentication
     case .unreachable: ExitStatus.unreachable
     case .refused(let code, _): ClientError.exitCode(ofRefusal: code)
@@ -108,6 +115,18 @@ public enum ClientError: Error, Hashable, Sendable {
     case "tooManyAttempts", "storageFailed", "unavailable", "rateLimited", "tooManyConnections":
       ExitStatus.tryLater
     default: ExitStatus.failed
+    }
+  }
+}
+
+extension ClientError {
+  /// Why the disk failed, in the system's words; else the description.
+  var reason: String {
+    switch self {
+    case .storage(let message, let isFull): isFull ? "the disk is full: \(message)" : message
+    case .queue(.persistenceFailed(let fault)):
+      fault.isDiskFull ? "the disk is full: \(fault)" : "\(fault)"
+    default: description.hasSuffix(".") ? String(description.dropLast()) : description
     }
   }
 }
@@ -134,6 +153,12 @@ extension ClientError: CustomStringConvertible {
       "The command took effect, and the server may have it, but the disk did not confirm it: "
         + "\(message). Check the disk, and check the queue before you repeat the command: this "
         + "device may lose it if its power fails."
+    case .incompleteImport(let messages, let count, let message):
+      "Only \(messages) of \(count) new messages were imported: \(message). When you have solved "
+        + "that, take them back with cospool undo, and import again."
+    case .accessNotStored(let message):
+      "The server accepted the code and lists this device, but the device could not store its "
+        + "access: \(message). When you have solved that, pair again with a new code."
     case .notPaired:
       "This device is not paired with a server. Pair it first."
     case .alreadyPaired(let server):

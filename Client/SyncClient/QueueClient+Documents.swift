@@ -26,7 +26,8 @@ extension QueueClient {
   /// undo. If the disk fails in between, a second import continues where the first stopped.
   ///
   /// - Parameter isTrial: whether to report what would be imported, without changing anything.
-  /// - Throws: `.invalidDocument` with the line or field; else as `perform(_:)`.
+  /// - Throws: `.invalidDocument` with the line or field, `.incompleteImport` if a later part fails;
+  ///   else as `perform(_:)`.
   public func importJSON(
     _ data: Data, isTrial: Bool = false
   ) async throws(ClientError) -> ImportCounts {
@@ -41,10 +42,16 @@ extension QueueClient {
     var total = ImportCounts()
     let before = workspace().counts(of: document)
     for part in document.parts {
-      guard case .imported(let counts) = try await perform(.importDocument(part)).notice else {
-        continue
+      do throws(ClientError) {
+        guard case .imported(let counts) = try await perform(.importDocument(part)).notice else {
+          continue
+        }
+        total += counts
+      } catch {
+        guard total != ImportCounts() else { throw error }
+        throw .incompleteImport(
+          messages: total.messages, of: before.messages, message: error.reason)
       }
-      total += counts
     }
     // A part without changes has no receipt, and may need messages of another part.
     total.known = before.known

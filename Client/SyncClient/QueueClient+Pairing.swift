@@ -13,7 +13,7 @@ extension QueueClient {
   /// - Parameter allowsInsecure: whether to allow a server beyond a private network without
   ///   encryption.
   /// - Throws: `.invalidServerURL`, `.notEncrypted`, `.alreadyPaired`, `.otherWorkspace`,
-  ///   `.unreachable`, `.refused`, `.storage`.
+  ///   `.unreachable`, `.refused`, `.accessNotStored`.
   public func pair(
     server: String, code: String, allowsInsecure: Bool = false
   ) async throws(ClientError) -> PairingResult {
@@ -33,21 +33,26 @@ extension QueueClient {
       server: address.url, workspace: grant.workspace, workspaceName: grant.workspaceName,
       token: grant.token)
     let file = credentialsFile
-    let outcome: Result<Void, ClientError> = try await engine.submit {
-      core, context, store throws(Replica.Fault) in
-      // Another pairing may have succeeded meanwhile.
-      if let server = core.server, server != address.url {
-        return (.failure(.alreadyPaired(server: server)), [])
+    let outcome: Result<Void, ClientError>
+    do throws(ClientError) {
+      outcome = try await engine.submit { core, context, store throws(Replica.Fault) in
+        // Another pairing may have succeeded meanwhile.
+        if let server = core.server, server != address.url {
+          return (.failure(.alreadyPaired(server: server)), [])
+        }
+        if let bound = core.replica.record.workspace, bound != grant.workspace {
+          return (.failure(.otherWorkspace(name: grant.workspaceName, own: bound)), [])
+        }
+        do throws(ClientError) {
+          try file.save(credentials)
+        } catch {
+          return (.failure(.accessNotStored(message: error.reason)), [])
+        }
+        return (.success(()), try core.paired(credentials, at: context, store: store))
       }
-      if let bound = core.replica.record.workspace, bound != grant.workspace {
-        return (.failure(.otherWorkspace(name: grant.workspaceName, own: bound)), [])
-      }
-      do throws(ClientError) {
-        try file.save(credentials)
-      } catch {
-        return (.failure(error), [])
-      }
-      return (.success(()), try core.paired(credentials, at: context, store: store))
+    } catch {
+      // The code is used up.
+      throw .accessNotStored(message: error.reason)
     }
     try outcome.get()
     return PairingResult(

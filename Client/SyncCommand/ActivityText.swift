@@ -45,10 +45,7 @@ enum ActivityText {
     }
     if let outcome = task.outcome { fields.append(.init("last request", outcome.ending.rawValue)) }
     var text = FieldText.text(of: fields, style: style)
-    let isOnly = task.requests.count == 1 && task.moreRequests == 0
-    for request in task.requests {
-      text += "\n\n" + show(request, of: task.sessionId, isOnly: isOnly, style: style)
-    }
+    for request in task.requests { text += "\n\n" + show(request, style: style) }
     if task.moreRequests > 0 {
       let more = ReceiptText.counted(task.moreRequests, "more request")
       text += "\n\n\(more) will appear when you answer one of these"
@@ -56,9 +53,7 @@ enum ActivityText {
     return text
   }
 
-  private static func show(
-    _ request: TaskRequest, of session: SessionID, isOnly: Bool, style: TextStyle
-  ) -> String {
+  private static func show(_ request: TaskRequest, style: TextStyle) -> String {
     let note = request.note.split(whereSeparator: \.isNewline).first.map(String.init) ?? ""
     var fields: [FieldText.Field] = [.init("asks", note)]
     if case .question(let question) = request {
@@ -66,8 +61,8 @@ enum ActivityText {
     }
     fields.append(.init("request", request.id.description))
     if request.isCut { fields.append(.init("shown", "not all of it: it is too long", .yellow)) }
-    let quoted = Shell.quotedOperand(
-      isOnly ? session.rawValue : String(request.id.description.prefix(8)))
+    // By its id: a session's name means the request that is open later.
+    let quoted = Shell.quoted(String(request.id.description.prefix(8)))
     let command =
       if case .approval = request {
         "cospool approve \(quoted), cospool deny \(quoted)"
@@ -88,17 +83,25 @@ enum ActivityText {
     return text + "\n\n" + TextStyle.block(details)
   }
 
-  /// The text that a user reads before an approval: the whole request, as far as this device has
-  /// it.
-  static func question(of request: TaskRequest, in session: SessionID) -> String {
-    var text = TextStyle.line("\(session): \(request.note)")
-    if case .approval(let approval) = request, let details = approval.details, !details.isEmpty {
-      text += "\n\n" + TextStyle.block(details) + "\n\n"
-    } else {
-      text += "\n"
+  /// The text that a user reads before an approval or an answer: the whole request, as far as this
+  /// device has it.
+  static func question(
+    of request: TaskRequest, in session: SessionID, closing: String
+  ) -> String {
+    var text = TextStyle.line("\(session): \(request.note)") + "\n"
+    switch request {
+    case .approval(let approval):
+      if let details = approval.details, !details.isEmpty {
+        text += "\n" + TextStyle.block(details) + "\n\n"
+      }
+    case .question(let question):
+      if question.question.contains(where: \.isNewline) {
+        text += "\n" + TextStyle.block(question.question) + "\n\n"
+      }
+      for option in question.options { text += TextStyle.line("  \(option)") + "\n" }
     }
     if request.isCut { text += "Not all of it is shown: it is too long.\n" }
-    return text + "Allow it?"
+    return text + closing
   }
 
   /// The number of requests beside the first.

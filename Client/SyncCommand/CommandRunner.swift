@@ -15,6 +15,18 @@ struct CommandRunner: Sendable {
     /// Both without their last line break; empty if there is nothing to write.
     var output = ""
     var errors = ""
+
+    /// The same if its output cannot be written, for example to a file on a full disk. A script
+    /// must not take that for a command that failed, and repeat it.
+    func withOutputLost(isJSON: Bool) -> Outcome {
+      guard exitCode == 0 else { return self }
+      let failure = CommandFailure(
+        code: "outputLost",
+        message: "The command is done, but its output cannot be written. Do not repeat a command "
+          + "that changes something.", exitCode: ExitStatus.partly)
+      let lines = [errors, isJSON ? failure.json : failure.text].filter { !$0.isEmpty }
+      return Outcome(exitCode: failure.exitCode, errors: lines.joined(separator: "\n"))
+    }
   }
 
   func run(_ arguments: [String]) async -> Outcome {
@@ -153,7 +165,7 @@ struct CommandRunner: Sendable {
       var tasks = try answer.decoded(TasksAnswer.self).tasks.map(\.state)
       var environment = environment
       environment.style = answer.timed(environment.style)
-      if answering is ApproveCommand { try await complete(&tasks, connection) }
+      if !(answering is DenyCommand) { try await complete(&tasks, connection) }
       try answering.lookUp(in: try await names(connection), tasks, environment)
       return answering
     }

@@ -16,7 +16,7 @@ struct Cospool: ParsableCommand {
         cospool queue move 3f2a --to 1                 ids may be shortened
         cospool thread list                            sessions that need you
         cospool task list                              the state of the agents
-        cospool approve review                         approve an agent's request
+        cospool approve review                         see and approve a request
         cospool pair wss://host:port CODE              sync with other devices
         cospool sync wait --timeout 30                 wait until the server has everything
         cospool status --json                          for scripts

@@ -59,9 +59,11 @@ struct DaemonConnection: Sendable {
     do {
       reply = try await exchange.reply(to: request)
     } catch HTTPExchange.Failure.timedOut where turn == nil {
-      throw await unanswered(variables)
+      let daemon = await silent(variables)
+      throw CommandFailure.noAnswer(
+        to: request, "No answer in time: \(daemon.what).", fix: daemon.fix, cure: daemon.cure)
     } catch {
-      throw failure(for: error)
+      throw failure(for: error, to: request)
     }
     var answer = Answer(json: Data(reply.body.readableBytesView))
     let now = Date.now.timeIntervalSince1970
@@ -78,13 +80,6 @@ struct DaemonConnection: Sendable {
       at: self,
       start: SystemdUnit.starts(dataDirectory, variables)
         ? nil : "cospoold --data " + Shell.quoted(dataDirectory))
-  }
-
-  private func unanswered(_ variables: [String: String]) async -> CommandFailure {
-    let daemon = await silent(variables)
-    return CommandFailure(
-      code: "timeout", message: "No answer in time: \(daemon.what). \(daemon.fix)",
-      exitCode: ExitStatus.tryLater)
   }
 
   /// The process that listens on the socket; nil if the system does not name it.
@@ -104,12 +99,12 @@ struct DaemonConnection: Sendable {
       exitCode: ExitStatus.failed)
   }
 
-  func failure(for error: any Error) -> CommandFailure {
+  /// - Parameter request: nil if only the connection was tried.
+  func failure(for error: any Error, to request: APIRequest? = nil) -> CommandFailure {
     switch error {
     case HTTPExchange.Failure.timedOut:
-      CommandFailure(
-        code: "timeout", message: "The daemon did not answer in time. Try again later.",
-        exitCode: ExitStatus.tryLater)
+      CommandFailure.noAnswer(
+        to: request, "The daemon did not answer in time.", fix: "Try again later.")
     case HTTPExchange.Failure.answerTooLarge:
       CommandFailure(
         code: "answerTooLarge",
@@ -148,5 +143,26 @@ struct DaemonConnection: Sendable {
           : "To set this machine up: cospool setup. To start it by hand: cospoold --data "
             + Shell.quoted(dataDirectory)),
       exitCode: ExitStatus.unreachable)
+  }
+}
+
+extension CommandFailure {
+  /// The daemon accepted the request and did not answer. Whether it does what was asked is unknown.
+  ///
+  /// - Parameters:
+  ///   - fix: what to do if the request changes nothing.
+  ///   - cure: what helps against a daemon that hangs.
+  static func noAnswer(
+    to request: APIRequest?, _ what: String, fix: String, cure: String? = nil
+  ) -> CommandFailure {
+    guard let request, request.method != .get else {
+      return CommandFailure(
+        code: "timeout", message: "\(what) \(fix)", exitCode: ExitStatus.tryLater)
+    }
+    let help = cure.map { " If the daemon stays silent, \($0)" } ?? ""
+    return CommandFailure(
+      code: "timeout",
+      message: "\(what) The command may or may not be done. Before you repeat it, check: cospool "
+        + "queue list.\(help)", exitCode: ExitStatus.unreachable)
   }
 }

@@ -39,7 +39,7 @@ enum DocumentFile {
     guard path != "-" else { return try input.text(for: path) }
     let data: Data
     do {
-      data = try Data(contentsOf: URL(fileURLWithPath: path))
+      data = try bytes(of: path)
     } catch {
       throw CommandFailure.unreadable(path, because: error)
     }
@@ -53,6 +53,23 @@ enum DocumentFile {
         code: "invalidDocument", message: "\(path) is not UTF-8.", exitCode: ExitStatus.corrupt)
     }
     return text
+  }
+
+  /// The content of a file. A pipe or a device, as in `<(…)` and `/dev/stdin`, has no size, and is
+  /// read to its end.
+  private static func bytes(of path: String) throws -> Data {
+    var status = stat()
+    guard stat(path, &status) == 0, [S_IFIFO, S_IFCHR].contains(status.st_mode & S_IFMT) else {
+      return try Data(contentsOf: URL(fileURLWithPath: path))
+    }
+    let file = open(path, O_RDONLY | O_CLOEXEC)
+    guard file >= 0 else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
+    defer { close(file) }
+    var data = Data()
+    while data.count <= bytesMax, let piece = try StandardInput.nextPiece(of: file) {
+      data += piece
+    }
+    return data
   }
 
   /// Replaces an existing document at once, so that a full disk leaves the old one.

@@ -128,11 +128,11 @@ struct StandardInput: Sendable {
 
   var read: @Sendable () throws -> [UInt8]
 
-  /// The next bytes; nil at the end. Blocks.
-  static func nextPiece() throws -> [UInt8]? {
+  /// The next bytes of stdin, or of another open file; nil at the end. Blocks.
+  static func nextPiece(of file: Int32 = STDIN_FILENO) throws -> [UInt8]? {
     var buffer = [UInt8](repeating: 0, count: 65_536)
     while true {
-      let count = readBytes(STDIN_FILENO, &buffer, buffer.count)
+      let count = readBytes(file, &buffer, buffer.count)
       if count > 0 { return Array(buffer[..<count]) }
       if count == 0 { return nil }
       if errno == EINTR { continue }

@@ -9,9 +9,12 @@ struct Main {
     signal(SIGPIPE, SIG_IGN)
     let runner = CommandRunner(environment: .current())
     DispatchLog.silence()
-    let outcome = await runner.run(Array(CommandLine.arguments.dropFirst()))
-    let isComplete = DescriptorWriter.writeLine(outcome.output, to: STDOUT_FILENO)
+    let arguments = Array(CommandLine.arguments.dropFirst())
+    var outcome = await runner.run(arguments)
+    if !DescriptorWriter.writeLine(outcome.output, to: STDOUT_FILENO) {
+      outcome = outcome.withOutputLost(isJSON: arguments.contains("--json"))
+    }
     DescriptorWriter.writeLine(outcome.errors, to: STDERR_FILENO)
-    exit(outcome.exitCode == 0 && !isComplete ? 7 : outcome.exitCode)
+    exit(outcome.exitCode)
   }
 }

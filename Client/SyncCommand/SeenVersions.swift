@@ -23,7 +23,9 @@ struct SeenVersions {
   }
 
   /// A choice as `queue show` prints it.
-  func marked(_ choice: String) -> String { "\(choice)-\(mark)" }
+  func marked(_ choice: String) -> String { marked(choice, as: mark) }
+
+  private func marked(_ choice: String, as mark: String) -> String { "\(choice)-\(mark)" }
 
   /// The choice without its mark.
   ///
@@ -47,13 +49,13 @@ struct SeenVersions {
       }
       return String(text.dropLast(Self.digits + 1))
     }
-    // Two texts are the fewest: none has arrived since the message was merged.
-    guard isShown || versions.count <= 2 else {
+    // Another save may have replaced a version, also if there are as many as before.
+    guard isShown else {
       throw CommandFailure(
         code: "versionsUnseen",
         message:
-          "The message has \(versions.count) versions, and \(text) may mean one that you have not "
-          + "seen. Nothing was chosen. Take one as it is named there. \(look)",
+          "\(text) may mean a text that you have not seen. Nothing was chosen. Without a terminal, "
+          + "add the mark that is shown with the texts: \(marked(text, as: "MARK")). \(look)",
         exitCode: ExitStatus.conflict)
     }
     return text

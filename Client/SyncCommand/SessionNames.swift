@@ -132,6 +132,33 @@ struct SessionNames: Sendable {
       .filter { letters($0) != letters(text) && seen.insert($0).inserted }
   }
 
+  /// The id of the session in which to queue: that of a known one, or of a new one. A mistyped name
+  /// must not become a session that is never looked at, and the beginning of a name must not send a
+  /// prompt to another session without a question.
+  ///
+  /// - Parameter isWanted: whether the command says to create it, so that nothing is asked.
+  /// - Throws: `CommandFailure` if the name means several, or the user refuses the action.
+  func idToQueue(
+    in text: String, isWanted: Bool, isJSON: Bool, _ environment: Environment
+  ) throws -> String {
+    switch wholeMatch(text) {
+    case .one(let known): return known.id.rawValue
+    case .several(let sessions): throw ambiguous(text, sessions)
+    case .none: break
+    }
+    // Lists show a UUID by its first digits, and people do not choose such names.
+    if !isWanted, let known = session(ofDigits: text) { return known.id.rawValue }
+    guard !isWanted, let confirm = environment.confirm, !isJSON, case .one(let known) = match(text)
+    else {
+      try checkNew(text, isWanted: isWanted, isJSON: isJSON, environment)
+      return text
+    }
+    guard confirm(TextStyle.line("There is no session \(text). Queue it in \(known.id)?")) else {
+      throw CommandFailure.notMade
+    }
+    return known.id.rawValue
+  }
+
   /// Asks a user whether to create a session. A script is refused if the name looks mistyped.
   ///
   /// - Parameter isWanted: whether the command says to create it, so that nothing is asked.

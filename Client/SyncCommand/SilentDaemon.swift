@@ -21,14 +21,15 @@ struct SilentDaemon: Equatable, Sendable {
     "a daemon exists" + (process.map { ", process \($0)," } ?? "") + " but does not answer"
   }
 
+  var fix: String { "Try again in a minute. If that does not help, \(cure)" }
+
   /// `cospool service restart` would wait for its answer, too, and a stopped process handles no
   /// other signal. Changes that it acknowledged are on the disk.
-  var fix: String {
-    let again = "Try again in a minute. If that does not help, "
+  var cure: String {
     guard let start else {
-      return again + "restart its service: systemctl --user restart \(SystemdUnit.name)"
+      return "restart its service: systemctl --user restart \(SystemdUnit.name)"
     }
     let end = process.map { "stop it: kill -KILL \($0)" } ?? "stop that process of cospoold"
-    return again + "\(end); then start it: \(start)"
+    return "\(end); then start it: \(start)"
   }
 }

@@ -159,7 +159,7 @@ struct APIProblem: Error, Equatable {
     case .locked, .closed: .serviceUnavailable
     case .corruptStore, .newerStore: .internalServerError
     case .storage(_, let isFull): isFull ? APIProblem.insufficientStorage : .internalServerError
-    case .diskUnconfirmed: .internalServerError
+    case .diskUnconfirmed, .incompleteImport, .accessNotStored: .internalServerError
     case .notPaired, .alreadyPaired, .otherWorkspace, .syncDisabled: .conflict
     case .authentication, .refused, .unreachable: .badGateway
     case .notAllowed: .forbidden

@@ -257,7 +257,7 @@ struct TaskHandlers: RouteHandlers {
   ) throws -> AwaitedRequest {
     guard verdict.answers(asked.request) else {
       let session = asked.session
-      let quoted = Shell.quotedOperand(session.rawValue)
+      let quoted = Shell.quoted(String(asked.request.id.description.prefix(8)))
       throw APIProblem(
         .unprocessableContent, code: "wrongVerdict",
         message: verdict.isAboutApproval

@@ -74,7 +74,7 @@ extension EndToEnd {
         let hook = try scene.ask()
         try await scene.waits(on: scene.phone)
         let shown = try await scene.phone.cospool("task", "show", "api")
-        #expect(shown.contains("Bash: make test") && shown.contains("cospool approve api"))
+        #expect(shown.contains("Bash: make test") && shown.contains("cospool approve "))
         #expect(try await scene.phone.cospool("status").contains("1 request for you"))
         #expect(
           try await scene.phone.cospool("approve", "api") == "allowed, api: Bash: make test\n")

@@ -168,6 +168,21 @@ extension EndToEnd {
       }
     }
 
+    // I-313
+    @Test func aChangeWhoseOutputIsLostIsDone() async throws {
+      try await TestBed.run { bed in
+        let a = Device(bed, "a")
+        try await a.start()
+        let words = [
+          "-c", "exec \"$0\" send -s s --new one --data \"$1\" > /dev/full",
+          try Executables.path(of: "cospool"), a.data,
+        ]
+        let sent = try await bed.finish(bed.launch("/bin/sh", words, name: "send"), words)
+        #expect(sent.code == 8 && sent.standardError.contains("The command is done"), "\(sent)")
+        #expect(try await a.contents("s") == ["one"])
+      }
+    }
+
     @Test func everyExecutableExplainsItself() async throws {
       try await TestBed.run { bed in
         for name in ["cospool", "cospoold", "cospool-server"] {

@@ -50,6 +50,48 @@ extension EndToEnd {
       }
     }
 
+    // I-313
+    @Test func anImportThatFillsTheDiskSaysHowMuchIsQueued() async throws {
+      try await TestBed.run { bed in
+        guard let disk = try await SmallDisk.mount(in: bed, name: "disk", megabytes: 6) else {
+          try Test.cancel("no tmpfs can be mounted here")
+        }
+        let a = Device(bed, "a", data: "\(disk.path)/a")
+        try await a.start()
+        try await a.cospool("config", "set", "maxQueueSize", "1000")
+        try await a.send("s", "before")
+        let lines = bed.path("todo.txt")
+        let rows = (0..<400).map { "line \($0) " + String(repeating: "x", count: 20_000) }
+        try rows.joined(separator: "\n").write(toFile: lines, atomically: true, encoding: .utf8)
+        let stopped = try await a.attempt("queue", "import", "--lines", lines, "-s", "s")
+        #expect(stopped.code == 8, "\(stopped)")
+        let count = try await a.contents("s").count - 1
+        #expect(count > 0 && count < 400)
+        #expect(stopped.standardError.contains("Only \(count) of 400 new messages"), "\(stopped)")
+        #expect(!stopped.standardError.contains("nothing was changed"), "\(stopped)")
+      }
+    }
+
+    // I-313
+    @Test func aPairingThatCannotBeStoredNeedsANewCode() async throws {
+      try await TestBed.run { bed in
+        guard let disk = try await SmallDisk.mount(in: bed, name: "disk") else {
+          try Test.cancel("no tmpfs can be mounted here")
+        }
+        let server = try await bed.server()
+        let a = Device(bed, "a", data: "\(disk.path)/a")
+        try await a.start()
+        try disk.fill()
+        let lost = try await a.attempt("pair", server.url, try await server.code())
+        #expect(lost.code == 8, "\(lost)")
+        #expect(lost.standardError.contains("pair again with a new code"), "\(lost)")
+        try disk.free()
+        try await a.cospool("pair", server.url, try await server.code())
+        try await a.send("s", "after")
+        try await a.synchronise()
+      }
+    }
+
     @Test func fullDiskOfTheServer() async throws {
       try await TestBed.run { bed in
         guard let disk = try await SmallDisk.mount(in: bed, name: "disk") else {

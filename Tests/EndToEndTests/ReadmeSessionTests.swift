@@ -195,6 +195,10 @@ extension EndToEnd {
     private static func translated(_ command: String, ids: [String: String]) -> String {
       command.split(separator: " ", omittingEmptySubsequences: false).map { word in
         word.split(separator: "/", omittingEmptySubsequences: false).map { part in
+          // The mark of a choice between texts, as in 1-7d41c0fe.
+          if let choice = part.wholeMatch(of: #/(\d|merged)-([0-9a-f]{8})/#) {
+            return "\(choice.1)-\(ids[String(choice.2)] ?? String(choice.2))"
+          }
           guard part.count >= 4, part.allSatisfy(\.isHexDigit) else { return String(part) }
           let written = ids.keys.first { $0.hasPrefix(part) }
           return written.flatMap { ids[$0] } ?? String(part)

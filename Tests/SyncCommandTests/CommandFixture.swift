@@ -62,6 +62,15 @@ struct CommandFixture: Sendable {
       arguments, variables: ["COSPOOL_DATA": directory], input: Array(input.utf8))
   }
 
+  /// The choice of a text of a merged message, with the mark that `queue show` prints.
+  func marked(_ choice: String, of message: String) async throws -> String {
+    let shown = await cospool("queue", "show", message).output
+    guard let found = shown.firstMatch(of: /--take (?:1|merged)-([0-9a-f]{8})/) else {
+      throw CommandFailure.usage("No choice is shown: \(shown)")
+    }
+    return "\(choice)-\(found.1)"
+  }
+
   static func cospool(
     _ arguments: [String], variables: [String: String] = [:], input: [UInt8] = []
   ) async -> CommandRunner.Outcome {

@@ -194,6 +194,33 @@ import Testing
     #expect(missing.code == "noDaemon" && missing.exitCode == 4)
   }
 
+  // I-313: only a command that changes nothing is simply repeated.
+  @Test func aChangeWithoutAnAnswerMayBeDone() throws {
+    let connection = DaemonConnection(dataDirectory: "/nowhere")
+    let timedOut = HTTPExchange.Failure.timedOut
+    let read = connection.failure(for: timedOut, to: APIRequest(.get, ["sessions"]))
+    #expect(read.exitCode == 75 && read.message.contains("Try again"))
+    for method in [APIRequest.Method.post, .put, .patch, .delete] {
+      let request = APIRequest(method, ["sessions"])
+      let hung = CommandFailure.noAnswer(to: request, "It hangs.", fix: "Try again.", cure: "end it")
+      for failure in [connection.failure(for: timedOut, to: request), hung] {
+        #expect(failure.exitCode == 4 && failure.message.contains("may or may not be done"))
+        #expect(!failure.message.contains("Try again"), "\(failure)")
+      }
+      #expect(hung.message.hasSuffix("If the daemon stays silent, end it"))
+    }
+  }
+
+  // I-313
+  @Test func anOutputThatIsLostIsNoFailureOfTheCommand() {
+    let done = CommandRunner.Outcome(output: "queued", errors: "cospool: full")
+    let lost = done.withOutputLost(isJSON: false)
+    #expect(lost.exitCode == 8 && lost.errors.hasPrefix("cospool: full\ncospool: The command is done"))
+    #expect(done.withOutputLost(isJSON: true).errors.contains(#""code":"outputLost""#))
+    let failed = CommandRunner.Outcome(exitCode: 1, output: "a report", errors: "no")
+    #expect(failed.withOutputLost(isJSON: false) == failed)
+  }
+
   @Test func warningIsOnStandardError() async throws {
     try await CommandFixture.run(queueSizeMax: 1) { fixture in
       let outcome = await fixture.cospool("send", "-s", "review", "one")

@@ -166,6 +166,52 @@ import Testing
     }
   }
 
+  // I-38
+  @Test func anImportFindsTheSessionAsSendDoes() async throws {
+    try await CommandFixture.run { fixture in
+      _ = await fixture.cospool("send", "-s", "review", "--new", "zero")
+      _ = await fixture.cospool("session", "rename", "review", "login")
+      let brought = await fixture.cospool(
+        "queue", "import", "--lines", "-", "-s", "login", input: "one")
+      #expect(brought.exitCode == 0, "\(brought)")
+      #expect(await fixture.cospool("queue", "list", "-s", "review").output.contains("one"))
+      let file =
+        #"[{"id":"22222222-2222-4222-8222-222222222222","content":"two","#
+        + #""createdAt":"2024-01-15T10:30:00Z"}]"#
+      #expect(
+        await fixture.cospool("queue", "import", "-", "-s", "login", input: file).exitCode == 0)
+      #expect(await fixture.cospool("queue", "list", "-s", "review").output.contains("two"))
+      let mistyped = ["queue", "import", "--lines", "-", "-s", "logni"]
+      let refused = await CommandFixture.cospool(
+        mistyped, variables: ["COSPOOL_DATA": fixture.directory], input: Array("x".utf8))
+      #expect(refused.exitCode == 1 && refused.errors.contains("login"), "\(refused)")
+      let made = await CommandFixture.cospool(
+        mistyped + ["--new"], variables: ["COSPOOL_DATA": fixture.directory],
+        input: Array("x".utf8))
+      #expect(made.exitCode == 0, "\(made)")
+      #expect(await fixture.cospool("queue", "list", "-s", "logni").output.contains("x"))
+    }
+  }
+
+  // I-314: `<(…)` is the path of a pipe.
+  @Test func documentsAreReadFromPipesAndDevices() async throws {
+    try await CommandFixture.run { fixture in
+      let pipe = fixture.directory + "/pipe"
+      try #require(mkfifo(pipe, 0o600) == 0)
+      // Opening waits for the reader.
+      Thread.detachNewThread {
+        let file = FileHandle(forWritingAtPath: pipe)
+        try? file?.write(contentsOf: Data("one\ntwo\n".utf8))
+        try? file?.close()
+      }
+      let brought = await fixture.cospool("queue", "import", "--lines", pipe, "-s", "a")
+      #expect(brought.exitCode == 0 && brought.output.hasPrefix("imported 2 m"), "\(brought)")
+      let nothing = await fixture.cospool("queue", "import", "--lines", "/dev/null", "-s", "a")
+      #expect(nothing.exitCode == 0, "\(nothing)")
+      #expect(await fixture.cospool("import", "/dev/null").exitCode == 6)
+    }
+  }
+
   @Test func theLinesOfAFileAreQueuedByOneCommand() async throws {
     try await CommandFixture.run { fixture in
       let text = "- first idea\r\n\n   \nsecond \"idea\"\n# third"

@@ -33,6 +33,39 @@ import Testing
     }
   }
 
+  // I-314
+  @Test func examplesHaveOptionsThatTheirCommandsTake() {
+    let commands = Self.commands()
+    var checked = 0
+    for (path, command) in commands {
+      for line in command.configuration.discussion.split(separator: "\n") {
+        // A remark is behind two spaces.
+        let example = line.drop { $0 == " " }
+        let typed = example.firstRange(of: "  ").map { example[..<$0.lowerBound] } ?? example
+        let words = typed.split(separator: " ").map(String.init)
+          .prefix { !["|", "&&", "--"].contains($0) && !$0.hasPrefix("#") }
+        guard words.first == "cospool" else { continue }
+        // The longest path that the words begin with.
+        let named = commands.filter { Array(words.dropFirst().prefix($0.path.count)) == $0.path }
+        guard let meant = named.max(by: { $0.path.count < $1.path.count }) else { continue }
+        let standard = meant.command.configuration.defaultSubcommand
+        let kinds = [meant.command, standard].compactMap(\.self)
+        let help = kinds.map { Cospool.helpMessage(for: $0, includeHidden: true) }.joined()
+        for word in words where word.hasPrefix("--") {
+          let option = String(word.prefix { $0 != "=" })
+          // A longer option begins with the same letters.
+          let isKnown = help.ranges(of: option).contains { range in
+            let next = help[range.upperBound...].first ?? " "
+            return next != "-" && !next.isLetter
+          }
+          #expect(isKnown, "\(path): \(line)")
+          checked += 1
+        }
+      }
+    }
+    #expect(checked > 40, "\(checked)")
+  }
+
   @Test func anArgumentTooManyIsExplained() async {
     for (words, hint) in [
       (["queue", "pause", "review"], "-s NAME"), (["queue", "clear", "a", "b"], "-s NAME"),

@@ -58,13 +58,16 @@ import Testing
   ])
   func oneIsTaken(take: String, text: String, source: String) async throws {
     try await withMerged { fixture in
-      let answer = await fixture.cospool("queue", "resolve", "1111", "--take", take)
+      let unseen = await fixture.cospool("queue", "resolve", "1111", "--take", take)
+      #expect(unseen.exitCode == 5 && unseen.errors.contains("not seen"), "\(unseen)")
+      let seen = try await fixture.marked(take, of: "1111")
+      let answer = await fixture.cospool("queue", "resolve", "1111", "--take", seen)
       #expect(answer.exitCode == 0, "\(answer)")
       #expect(answer.output.hasPrefix("resolved \"\(text)\" in release: \(source)"), "\(answer)")
       #expect(answer.errors.isEmpty, "\(answer)")
       let list = await fixture.cospool("queue", "list", "-s", "release")
       #expect(list.output.contains(text) && !list.output.contains("[merged]"), "\(list.output)")
-      #expect(await fixture.cospool("queue", "resolve", "1111", "--take", take).exitCode != 0)
+      #expect(await fixture.cospool("queue", "resolve", "1111", "--take", seen).exitCode != 0)
       #expect(await fixture.cospool("undo").exitCode == 0)
       let undone = await fixture.cospool("queue", "list", "-s", "release")
       #expect(undone.output.contains("[merged] \(Self.merged)"), "\(undone.output)")
@@ -75,7 +78,8 @@ import Testing
     try await withMerged { fixture in
       let answer = await fixture.cospool("queue", "start", "1111")
       #expect(answer.output.contains("cospool queue show 11111111"), "\(answer)")
-      #expect(await fixture.cospool("queue", "resolve", "1111", "--take", "1").exitCode == 0)
+      let first = try await fixture.marked("1", of: "1111")
+      #expect(await fixture.cospool("queue", "resolve", "1111", "--take", first).exitCode == 0)
       #expect(await fixture.cospool("queue", "hold", "1111").exitCode == 0)
       let held = await fixture.cospool("queue", "start", "1111")
       #expect(held.output == "it is on hold while it is edited", "\(held)")
@@ -84,8 +88,10 @@ import Testing
 
   @Test func aChoiceThatCannotBeSaysWhy() async throws {
     try await withMerged { fixture in
-      let least = "--take=\(Int.min)"
-      for words in [["--take", "3"], ["--take", "0"], [least], ["--take", "both"], []] {
+      let mark = try await fixture.marked("", of: "1111")
+      let least = "--take=\(Int.min)\(mark)"
+      let takes = ["3", "0", "both"].map { ["--take", $0 + mark] }
+      for words in takes + [[least], []] {
         let answer = await CommandFixture.cospool(
           ["queue", "resolve", "1111"] + words, variables: ["COSPOOL_DATA": fixture.directory])
         #expect(answer.exitCode != 0, "\(words)")
@@ -125,15 +131,15 @@ import Testing
       ("laptop", Self.texts[0]), ("desk", Self.texts[1]),
     ]
     for (take, text) in [("desk", Self.texts[1]), ("laptop", Self.texts[0]), ("2", Self.texts[1])] {
-      var command = try resolve(taking: take)
+      var command = try resolve(taking: SeenVersions(of: try shown(versions)).marked(take))
       try command.lookUp(try shown(versions), surroundings())
       #expect(command.chosen == EditRequest(content: text, base: "seen"))
       #expect(
         try command.request(input: StandardInput { [] })
           == APIRequest(.put, ["messages", "1111", "content"], body: command.chosen))
     }
-    var unknown = try resolve(taking: "phone")
     let two = try shown(versions)
+    var unknown = try resolve(taking: SeenVersions(of: two).marked("phone"))
     #expect(throws: CommandFailure.self) { try unknown.lookUp(two, surroundings()) }
     // If one device has two versions, the number distinguishes them.
     var several = try resolve(taking: "desk")
@@ -186,6 +192,17 @@ import Testing
     }
   }
 
+  // I-312: another save replaced one of two versions, so there are as many as before.
+  @Test func aReplacedVersionNeedsItsMark() throws {
+    let seen = SeenVersions(of: try shown([("desk", Self.texts[0]), ("laptop", Self.texts[1])]))
+    let now = try shown([("desk", Self.texts[0]), ("laptop", "Bump everything")])
+    for take in ["2", "laptop", "merged", seen.marked("2")] {
+      var command = try resolve(taking: take)
+      let failure = #expect(throws: CommandFailure.self) { try command.lookUp(now, surroundings()) }
+      #expect(failure?.exitCode == 5 && command.chosen == nil, "\(failure as Any)")
+    }
+  }
+
   /// A user at a terminal sees the text first, because its number may have changed.
   @Test func theTextIsShownBeforeItIsTaken() throws {
     let versions: [(device: String, text: String)] = [
@@ -228,7 +245,7 @@ import Testing
       }
       try await save("Use SQLite")
       try await save("Use MySQL")
-      var command = try resolve(taking: "1")
+      var command = try resolve(taking: SeenVersions(of: try await message()).marked("1"))
       try command.lookUp(try await message(), surroundings())
       try await save("Use Redis")
       let answer = try await connection.answer(
@@ -237,6 +254,7 @@ import Testing
       let texts = try await message().editions?.compactMap(\.text)
       #expect(Set(texts ?? []) == ["Use SQLite", "Use Redis"], "\(texts as Any)")
       // After all versions were seen, it starts.
+      command = try resolve(taking: SeenVersions(of: try await message()).marked("1"))
       try command.lookUp(try await message(), surroundings())
       let last = try await connection.answer(to: try command.request(input: StandardInput { [] }))
       #expect(command.warning(of: last) == nil)

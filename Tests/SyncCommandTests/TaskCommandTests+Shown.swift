@@ -2,6 +2,7 @@ import AgentFormats
 import Foundation
 import LocalAPI
 import QueueModel
+import Synchronization
 import Testing
 
 @testable import SyncCommand
@@ -59,6 +60,88 @@ extension TaskCommandTests {
       let task = await fixture.cospool("task", "show", "s").output
       #expect(task.contains("not all of it"), "\(task.suffix(500))")
       #expect(await fixture.cospool("approve", "s").exitCode != 0)
+    }
+  }
+
+  /// A user at a terminal, who says this to each question.
+  private func atTerminal(
+    _ fixture: CommandFixture, says answer: Bool, _ shown: @escaping @Sendable (String) -> Void
+  ) -> CommandRunner {
+    var environment = Environment(
+      variables: ["COSPOOL_DATA": fixture.directory], input: StandardInput { [] }, style: .plain,
+      watching: .none)
+    environment.confirm = { text in
+      shown(text)
+      return answer
+    }
+    return CommandRunner(environment: environment)
+  }
+
+  /// The id in the command that `task show` prints, once the request has this text.
+  private func printed(_ fixture: CommandFixture, _ note: String) async throws -> String {
+    let deadline = ContinuousClock.now + .seconds(60)
+    while ContinuousClock.now < deadline {
+      let text = await fixture.cospool("task", "show", "s").output
+      if text.contains(note),
+        let match = text.firstMatch(of: /cospool (?:approve|answer) ([0-9a-f]{8})/)
+      {
+        return String(match.1)
+      }
+      try await Task.sleep(for: .milliseconds(20))
+    }
+    throw CommandFailure.usage("\(note) is not shown within a minute.")
+  }
+
+  // I-158
+  @Test(arguments: ["approval", "question"])
+  func aPrintedCommandMeansNoOtherRequest(kind: String) async throws {
+    try await CommandFixture.run { fixture in
+      #expect(await fixture.cospool("session", "add", "s").exitCode == 0)
+      let words = { (id: String) in
+        kind == "approval" ? ["approve", id] : ["answer", id, "the blue one"]
+      }
+      let body = { (text: String) in
+        kind == "approval"
+          ? ["kind": kind, "toolName": "Bash", "summary": text] : ["kind": kind, "question": text]
+      }
+      async let first = ask(fixture, body("ls build"))
+      let id = try await printed(fixture, "ls build")
+      let ends = kind == "approval" ? ["deny", id] : ["answer", id, "--cancel"]
+      #expect(await atTerminal(fixture, says: true) { _ in }.run(ends).exitCode == 0)
+      _ = try await first
+      async let second = ask(fixture, body("rm -rf build"))
+      let other = try await printed(fixture, "rm -rf build")
+      let late = await atTerminal(fixture, says: true) { _ in }.run(words(id))
+      #expect(late.exitCode != 0 && late.output.isEmpty, "\(late)")
+      let taken = await atTerminal(fixture, says: false) { _ in
+        Issue.record("A request that its id names was shown before.")
+      }.run(words(other))
+      #expect(taken.exitCode == 0, "\(taken)")
+      #expect(try await second["ending"] == (kind == "approval" ? "allowed" : "answered"))
+    }
+  }
+
+  // I-158
+  @Test(arguments: [["approve", "s"], ["answer", "s", "yes"], ["answer", "yes"]])
+  func aSessionsNameShowsWhatIsOpen(words: [String]) async throws {
+    try await CommandFixture.run { fixture in
+      #expect(await fixture.cospool("session", "add", "s").exitCode == 0)
+      let isApproval = words[0] == "approve"
+      async let asked = ask(
+        fixture,
+        isApproval
+          ? ["kind": "approval", "toolName": "Bash", "summary": "rm -rf build"]
+          : ["kind": "question", "question": "rm -rf build?"])
+      _ = try await printed(fixture, "rm -rf build")
+      let shown = Mutex<[String]>([])
+      let note = { @Sendable (text: String) in shown.withLock { $0.append(text) } }
+      let refused = await atTerminal(fixture, says: false, note).run(words)
+      #expect(refused.exitCode == 1 && refused.errors.contains("still open"), "\(refused)")
+      let given = await atTerminal(fixture, says: true, note).run(words)
+      #expect(given.exitCode == 0, "\(given)")
+      let texts = shown.withLock { $0 }
+      #expect(texts.count == 2 && texts.allSatisfy { $0.contains("rm -rf build") }, "\(texts)")
+      #expect(try await asked["ending"] == (isApproval ? "allowed" : "answered"))
     }
   }
 }

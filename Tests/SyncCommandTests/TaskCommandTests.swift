@@ -61,7 +61,7 @@ import Testing
       let list = await fixture.cospool("task", "list").output
       #expect(list.contains("needs an answer") && list.contains("Which branch?"))
       let wrong = await fixture.cospool("approve", "s")
-      #expect(wrong.exitCode == 2 && wrong.errors.contains("cospool answer s TEXT"))
+      #expect(wrong.exitCode == 2 && wrong.errors.contains("Answer it: cospool answer "))
       #expect(await fixture.cospool("answer").exitCode == 2)
       let answered = await fixture.cospool("answer", "s", "main")
       #expect(answered == .init(output: "answered, s: Which branch?"))

@@ -42,7 +42,8 @@ import struct Foundation.Data
       #""status":"queued","merged":true,"base":"seen","editions":[{"bytes":1,"device":"desk","#
         + #""savedAt":"2026-01-01T00:00:00.000Z","text":"a"}]"#, " ")
     let shown = try Answer(json: Data(json.utf8)).decoded(MessageAnswer.self)
-    var command = try QueueCommands.Resolve.parse(["1111", "--take", "merged"])
+    var command = try QueueCommands.Resolve.parse(
+      ["1111", "--take", SeenVersions(of: shown).marked("merged")])
     let environment = Environment(
       variables: [:], input: StandardInput { [] }, style: .plain, watching: .none)
     #expect(throws: QueueError.mergedTextBlank(id: Self.id)) {

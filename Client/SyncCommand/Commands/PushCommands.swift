@@ -12,7 +12,7 @@ struct PushCommands: ParsableCommand {
     discussion: """
       EXAMPLES
         cospool push add ntfy https://ntfy.sh/my-secret-topic --me
-        cospool push add webhook https://example.org/hook --secret "$SECRET"
+        cospool push add webhook https://example.org/hook --secret-file FILE
         cospool push add apns TOKEN --topic org.example.app --environment production
         cospool push list
         cospool push test ID

@@ -154,7 +154,7 @@ extension QueueCommands {
     }
   }
 
-  struct Import: DaemonCommand {
+  struct Import: SessionMaking {
     static let configuration = CommandConfiguration(
       commandName: "import",
       abstract: "Import the messages of a queue file: the versioned object or the bare list.",
@@ -166,17 +166,28 @@ extension QueueCommands {
 
         Messages are matched by id, so it is safe to import twice. stdin is limited to 16 MiB;
         a file with pictures may be larger. With --lines, the file is text: each line that is not
-        empty becomes a new message, even if you import it again.
+        empty becomes a new message, even if you import it again. With -s, it does as cospool send
+        does if the session does not exist.
         """)
     @Argument(help: ArgumentHelp("The file; - reads stdin.", valueName: "file")) var file: String
     @Option(
       name: [.customShort("s"), .customLong("session")],
       help: ArgumentHelp(
-        "The session to import into. Default: the one in the file.", valueName: "session"))
+        "The session to import into. Default: the one in the file.", valueName: "session"),
+      completion: .sessions)
     var session: String?
     @Flag(help: "Queue each line of a text file; needs a session.") var lines = false
+    @Flag(help: "Create the session if there is none, without asking.") var new = false
     @Flag(help: "Check it and show what it would import; change nothing.") var dryRun = false
     @OptionGroup var options: GlobalOptions
+
+    /// - Throws: `CommandFailure` if the session is not to be created.
+    mutating func lookUp(in names: SessionNames, _ environment: Environment) throws {
+      guard let text = session else { return }
+      guard !text.isEmpty else { throw CommandFailure.usage("The name of the session is empty.") }
+      session = try names.idToQueue(
+        in: text, isWanted: new || dryRun, isJSON: options.json, environment)
+    }
 
     func validate() throws {
       if lines, session == nil { throw ValidationError("--lines needs a session: -s SESSION.") }

@@ -12,16 +12,17 @@ extension QueueCommands {
         EXAMPLES
           cospool queue show 3f2a
           cospool queue resolve 3f2a --take 1-5b0c2c19
-          cospool queue resolve 3f2a --take laptop
-          cospool queue resolve 3f2a --take merged
+          cospool queue resolve 3f2a --take laptop-5b0c2c19
+          cospool queue resolve 3f2a --take merged-5b0c2c19
 
-        If two devices edit one message independently, the edits are merged by words, and the message
-        waits for your choice. Take one of its versions, which cospool queue show numbers, take the
-        merged text, or edit the message. You can also name a version by its device; numbers and
-        merged count before names. cospool queue show prints each choice with a mark of all texts, as
-        in 1-5b0c2c19: it is refused if they are no longer those that you saw. In a terminal, the
-        command shows all texts first. Elsewhere, a message with more than two versions needs the
-        mark. If a version arrives after that, the message keeps waiting. cospool undo reverts a choice.
+        If two devices edit one message independently, the edits are merged by words, and the
+        message waits for your choice. Take one of its versions, which cospool queue show numbers,
+        take the merged text, or edit the message. You can also name a version by its device;
+        numbers and merged count before names. cospool queue show prints each choice with a mark of
+        all texts, as in 1-5b0c2c19: it is refused if they are no longer those that you saw. In a
+        terminal, the command shows all texts first, and needs no mark. Elsewhere, the mark is
+        required. If a version arrives after that, the message keeps waiting. cospool undo reverts a
+        choice.
         """)
     @Argument(help: ArgumentHelp("The message.", valueName: "id"), completion: .messages)
     var message: String

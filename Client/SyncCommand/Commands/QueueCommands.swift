@@ -16,7 +16,7 @@ struct QueueCommands: ParsableCommand {
         cospool queue edit 3f2a "Fix both flaky tests"
         cospool queue cancel 3f2a && cospool queue restore 3f2a
         cospool queue pause -s review --reason "on holiday"
-        cospool queue resolve 3f2a --take 1
+        cospool queue resolve 3f2a --take 1-5b0c2c19
         cospool queue retry 3f2a
         cospool queue later 3f2a --at 02:00
         cospool queue after 3f2a 77b1

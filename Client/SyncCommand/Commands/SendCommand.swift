@@ -67,9 +67,7 @@ struct SendCommand: SessionCommand, SessionMaking, LaterCommand {
     if let id, MessageID(id) == nil { throw ValidationError("--id \(id) is not a UUID.") }
   }
 
-  /// Takes the id of the chosen session. A mistyped name must not become a session that is never
-  /// looked at, and the beginning of a name must not send a prompt to another session without a
-  /// question.
+  /// Takes the id of the chosen session.
   ///
   /// - Throws: `CommandFailure` if the user refuses the action.
   mutating func lookUp(in names: SessionNames, _ environment: Environment) throws {
@@ -77,34 +75,10 @@ struct SendCommand: SessionCommand, SessionMaking, LaterCommand {
       return try lookUp(in: names)
     }
     session.isGuessed = session.name == nil
-    session.name = text
     defer { formerProject = names.sessions.first { $0.id.rawValue == session.id }?.project ?? "" }
-    switch names.wholeMatch(text) {
-    case .one(let known): session.name = known.id.rawValue
-    case .several(let sessions): throw names.ambiguous(text, sessions)
-    case .none:
-      // Lists show a UUID by its first digits, and people do not choose such names.
-      if !new, let known = names.session(ofDigits: text) {
-        session.name = known.id.rawValue
-        break
-      }
-      try checkNew(text, names, environment)
-      makesSession = session.name == text
-    }
-  }
-
-  private mutating func checkNew(
-    _ text: String, _ names: SessionNames, _ environment: Environment
-  ) throws {
-    guard !new, let confirm = environment.confirm, !options.json,
-      case .one(let known) = names.match(text)
-    else {
-      return try names.checkNew(text, isWanted: new, isJSON: options.json, environment)
-    }
-    guard confirm(TextStyle.line("There is no session \(text). Queue it in \(known.id)?")) else {
-      throw CommandFailure.notMade
-    }
-    session.name = known.id.rawValue
+    let id = try names.idToQueue(in: text, isWanted: new, isJSON: options.json, environment)
+    session.name = id
+    makesSession = !names.sessions.contains { $0.id.rawValue == id }
   }
 
   func request(input: StandardInput) throws -> APIRequest {

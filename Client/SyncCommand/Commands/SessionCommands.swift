@@ -106,7 +106,7 @@ struct SessionCommands: ParsableCommand {
     }
   }
 
-  struct Add: DaemonCommand {
+  struct Add: SessionNaming {
     static let configuration = CommandConfiguration(
       commandName: "add",
       abstract: "Add a session; a deleted one is restored, empty.",
@@ -114,11 +114,26 @@ struct SessionCommands: ParsableCommand {
         EXAMPLES
           cospool session add review
           cospool session add review --name "Code review" --project ~/src/app
+
+        It is refused if another session has that name: -s NAME would mean either.
         """)
     @Argument(help: "The session.", completion: .sessions) var session: String
     @Option(help: "Its display name.") var name: String?
     @Option(help: ArgumentHelp("Its project path.", valueName: "path")) var project: String?
     @OptionGroup var options: GlobalOptions
+
+    /// - Throws: `CommandFailure` if another session is called so.
+    mutating func lookUp(in names: SessionNames) throws {
+      let isID = names.sessions.contains {
+        $0.id.rawValue.lowercased() == session.lowercased()
+      }
+      guard !isID, let other = names.sessions.first(where: { $0.name == session }) else { return }
+      throw CommandFailure(
+        code: "nameTaken",
+        message: "The session \(other.id) has the name \(session). Nothing was added. Choose "
+          + "another word, or rename that session first: cospool session rename "
+          + "\(Shell.quotedOperand(other.id.rawValue)) NAME", exitCode: ExitStatus.conflict)
+    }
 
     func request(input: StandardInput) throws -> APIRequest {
       try APIRequest(

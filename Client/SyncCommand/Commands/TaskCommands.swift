@@ -89,11 +89,18 @@ struct TaskCommands: ParsableCommand {
   }
 }
 
+/// A request, and the session whose agent asks.
+typealias AskedRequest = (session: SessionID, request: TaskRequest)
+
 /// A command that answers the request of a task.
 protocol AnsweringCommand: DaemonCommand {
   /// Replaces the name of a session by its id, and shows a user the request if none was named.
   mutating func lookUp(
     in names: SessionNames, _ tasks: [TaskState], _ environment: Environment) throws
+}
+
+extension TaskRequest {
+  fileprivate var isQuestion: Bool { if case .question = self { true } else { false } }
 }
 
 extension AnsweringCommand {
@@ -124,6 +131,24 @@ extension AnsweringCommand {
   /// The requests whose id is this word, or begins with it.
   static func request(_ word: String, in tasks: [TaskState]) -> [TaskRequest] {
     NameMatch(word, among: tasks.flatMap(\.requests), id: \.id).all
+  }
+
+  /// The requests that a user can be asked about here: of the session of this id, or of all. None if
+  /// the word names a request, which was shown with its id.
+  static func asked(
+    _ named: String?, in tasks: [TaskState], _ style: TextStyle,
+    where fits: (TaskRequest) -> Bool
+  ) -> [AskedRequest] {
+    tasks.filter { named == nil || $0.sessionId.rawValue == named }.flatMap { task in
+      task.requests.filter { fits($0) && !$0.isAskedAtHost(style) }.map { (task.sessionId, $0) }
+    }
+  }
+
+  /// The refusal if several requests are open, with the command for each.
+  static func several(_ verb: String, _ lines: String) -> CommandFailure {
+    CommandFailure(
+      code: "askAmbiguous", message: "Several requests are waiting. \(verb) one:\n\(lines)",
+      exitCode: ExitStatus.failed)
   }
 
   /// - Parameter asked: a request or session; nil if there is only one.
@@ -162,14 +187,15 @@ struct ApproveCommand: AnsweringCommand {
         cospool approve review
         cospool approve 3f2a
 
-      Without a name it shows the one open request and asks you. Without a terminal, or if several
-      requests are open, you need a name. The first answer of all devices counts; a later one fails
-      with exit code 5 and shows who was first. An approval cannot carry a message: to ask for
-      something else, deny with a remark.
+      Without a name, or with the name of a session, it shows the open request and asks you. Without
+      a terminal, or if several requests are open, you need a name. The first answer of all devices
+      counts; a later one fails with exit code 5 and shows who was first. An approval cannot carry a
+      message: to ask for something else, deny with a remark.
 
-      An approval covers only what was shown. With a name, that is the request at the start of the
-      command, unless --digest names another. If this device cannot show the whole request, it does
-      not approve it, and the exit code is 75.
+      An approval covers only what was shown. The id of a request, which cospool task show prints,
+      never means another request. In a script, the name of a session means the request that is open
+      at the start of the command, unless --digest names another. If this device cannot show the
+      whole request, it does not approve it, and the exit code is 75.
       """)
   @Argument(help: "A session, or the beginning of a request's id.", completion: .sessions)
   var ask: String?
@@ -190,9 +216,15 @@ struct ApproveCommand: AnsweringCommand {
   mutating func lookUp(
     in names: SessionNames, _ tasks: [TaskState], _ environment: Environment
   ) throws {
-    ask =
-      try ask.map { try Self.named($0, in: names, tasks) }
-      ?? confirmed(of: tasks, in: environment)
+    ask = try ask.map { try Self.named($0, in: names, tasks) }
+    let asked = Self.asked(ask, in: tasks, environment.style) { !$0.isQuestion }
+    if ask == nil {
+      ask = try confirmed(of: tasks, in: environment)
+    } else if digest == nil, !options.json, environment.confirm != nil, !asked.isEmpty {
+      // The name of a session does not say which request its user has seen.
+      let session = ask
+      ask = try confirmed(of: tasks.filter { $0.sessionId.rawValue == session }, in: environment)
+    }
     let named = Self.approvals(in: tasks).filter { asked in
       asked.session.rawValue == ask || asked.request.id.description == ask
     }
@@ -229,11 +261,7 @@ struct ApproveCommand: AnsweringCommand {
       return ["  cospool approve \(quoted)", "\(session): \(request.note)"].joined(separator: "   ")
     }
     let named = lines.map(TextStyle.line).joined(separator: "\n")
-    guard found.count == 1 else {
-      throw CommandFailure(
-        code: "askAmbiguous", message: "Several requests are waiting. Name one:\n\(named)",
-        exitCode: ExitStatus.failed)
-    }
+    guard found.count == 1 else { throw Self.several("Name", named) }
     guard let confirm = environment.confirm, !options.json else {
       throw CommandFailure(
         code: "nameNeeded",
@@ -246,7 +274,9 @@ struct ApproveCommand: AnsweringCommand {
         message: "Not all of the request is on this device yet. Try again, or answer on the device "
           + "where the agent works.", exitCode: ExitStatus.tryLater)
     }
-    guard confirm(ActivityText.question(of: first.request, in: first.session)) else {
+    let question = ActivityText.question(
+      of: first.request, in: first.session, closing: "Allow it?")
+    guard confirm(question) else {
       throw CommandFailure(
         code: "notAllowed",
         message: "Not approved; the request is still open. To refuse it: cospool deny "
@@ -294,7 +324,8 @@ struct AnswerCommand: AnsweringCommand {
         cospool answer review "the second one"
         cospool answer review --cancel
 
-      Without a name it answers the one open question.
+      Without a name it answers the one open question. At a terminal, it first shows the question
+      and asks you, unless you name it by its id, which cospool task show prints.
       """)
   @Argument(
     help: ArgumentHelp(
@@ -322,9 +353,38 @@ struct AnswerCommand: AnsweringCommand {
         throw CommandFailure.usage(
           "The text of the answer is missing: cospool answer \(Shell.quoted(word)) TEXT.")
       }
-      return
+      return try confirm(tasks, environment)
     }
     words[0] = try Self.named(word, in: names, tasks)
+    try confirm(tasks, environment)
+  }
+
+  /// Shows the question that a session asks, and names it by its id: the user may have seen another
+  /// one.
+  ///
+  /// - Throws: `CommandFailure` if there are several, or the user says no.
+  private mutating func confirm(_ tasks: [TaskState], _ environment: Environment) throws {
+    guard !cancel, !options.json, let confirm = environment.confirm, let text = words.last else {
+      return
+    }
+    let named = words.count == 2 ? words[0] : nil
+    let asked = Self.asked(named, in: tasks, environment.style, where: \.isQuestion)
+    guard let first = asked.first else { return }
+    guard asked.count == 1 else {
+      let lines = asked.map { session, request in
+        let quoted = Shell.quoted(String(request.id.description.prefix(8)))
+        return TextStyle.line("  cospool answer \(quoted) TEXT   \(session): \(request.note)")
+      }
+      throw Self.several("Answer", lines.joined(separator: "\n"))
+    }
+    let question = ActivityText.question(
+      of: first.request, in: first.session, closing: TextStyle.line("Answer it: \(text)?"))
+    guard confirm(question) else {
+      throw CommandFailure(
+        code: "notAnswered", message: "Not answered; the question is still open.",
+        exitCode: ExitStatus.failed)
+    }
+    words = [first.request.id.description, text]
   }
 
   func request(input: StandardInput) throws -> APIRequest {
