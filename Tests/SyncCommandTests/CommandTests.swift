@@ -202,7 +202,8 @@ import Testing
     #expect(read.exitCode == 75 && read.message.contains("Try again"))
     for method in [APIRequest.Method.post, .put, .patch, .delete] {
       let request = APIRequest(method, ["sessions"])
-      let hung = CommandFailure.noAnswer(to: request, "It hangs.", fix: "Try again.", cure: "end it")
+      let hung = CommandFailure.noAnswer(
+        to: request, "It hangs.", fix: "Try again.", cure: "end it")
       for failure in [connection.failure(for: timedOut, to: request), hung] {
         #expect(failure.exitCode == 4 && failure.message.contains("may or may not be done"))
         #expect(!failure.message.contains("Try again"), "\(failure)")
@@ -215,7 +216,8 @@ import Testing
   @Test func anOutputThatIsLostIsNoFailureOfTheCommand() {
     let done = CommandRunner.Outcome(output: "queued", errors: "cospool: full")
     let lost = done.withOutputLost(isJSON: false)
-    #expect(lost.exitCode == 8 && lost.errors.hasPrefix("cospool: full\ncospool: The command is done"))
+    #expect(
+      lost.exitCode == 8 && lost.errors.hasPrefix("cospool: full\ncospool: The command is done"))
     #expect(done.withOutputLost(isJSON: true).errors.contains(#""code":"outputLost""#))
     let failed = CommandRunner.Outcome(exitCode: 1, output: "a report", errors: "no")
     #expect(failed.withOutputLost(isJSON: false) == failed)
