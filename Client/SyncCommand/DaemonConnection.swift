@@ -163,6 +163,6 @@ extension CommandFailure {
     return CommandFailure(
       code: "timeout",
       message: "\(what) The command may or may not be done. Before you repeat it, check: cospool "
-        + "queue list.\(help)", exitCode: ExitStatus.unreachable)
+        + "queue list." + help, exitCode: ExitStatus.unreachable)
   }
 }

@@ -216,8 +216,8 @@ import Testing
   @Test func anOutputThatIsLostIsNoFailureOfTheCommand() {
     let done = CommandRunner.Outcome(output: "queued", errors: "cospool: full")
     let lost = done.withOutputLost(isJSON: false)
-    #expect(
-      lost.exitCode == 8 && lost.errors.hasPrefix("cospool: full\ncospool: The command is done"))
+    #expect(lost.exitCode == 8, "\(lost)")
+    #expect(lost.errors.hasPrefix("cospool: full\ncospool: The command is done"), "\(lost)")
     #expect(done.withOutputLost(isJSON: true).errors.contains(#""code":"outputLost""#))
     let failed = CommandRunner.Outcome(exitCode: 1, output: "a report", errors: "no")
     #expect(failed.withOutputLost(isJSON: false) == failed)

@@ -206,6 +206,22 @@ import Testing
     }
   }
 
+  // I-315
+  @Test func aKeyThatEndsWithTheServerSaysSo() async throws {
+    try await CommandFixture.run { fixture in
+      let pause = call("queue_pause", ["idempotency_key": "p"])
+      let resume = call("queue_resume", [:])
+      _ = try await serve(fixture, [call("queue_add", ["text": "a"]), pause, resume], session: "s")
+      let again = try await serve(fixture, [pause, call("queue_list", [:])], session: "s")
+      #expect(try content(again[1])["paused"] == true, "a new server does not know the key")
+      for tool in MCPTools.all where tool.changes {
+        let key = try #require(tool.allFields.first { $0.name == MCPTool.key })
+        #expect(key.description.contains("While this server runs"), "\(tool.name)")
+        #expect(key.description.contains("restart") == (tool.name == "queue_add"), "\(tool.name)")
+      }
+    }
+  }
+
   @Test func longContentsAreCutUnlessAsked() async throws {
     try await CommandFixture.run { fixture in
       let text = String(repeating: "é", count: 1_000)

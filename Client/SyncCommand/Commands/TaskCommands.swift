@@ -373,7 +373,8 @@ struct AnswerCommand: AnsweringCommand {
     guard asked.count == 1 else {
       let lines = asked.map { session, request in
         let quoted = Shell.quoted(String(request.id.description.prefix(8)))
-        return TextStyle.line("  cospool answer \(quoted) TEXT   \(session): \(request.note)")
+        let words = ["  cospool answer \(quoted) TEXT", "\(session): \(request.note)"]
+        return TextStyle.line(words.joined(separator: "   "))
       }
       throw Self.several("Answer", lines.joined(separator: "\n"))
     }

@@ -15,7 +15,8 @@ struct MCPCommand: LocalCommand {
       The agent gets these tools: queue_list, queue_add, queue_edit, queue_resolve, queue_move,
       queue_later, queue_after, queue_cancel, queue_pause, queue_resume, queue_retry, queue_skip,
       session_list, thread_list, thread_remove, task_state, ask_person, permission_prompt. Tools that
-      change something take an idempotency_key: repeated calls with the same key take effect once.
+      change something take an idempotency_key: while this server runs, repeated calls with one of its
+      latest 1,000 keys take effect once. A key of queue_add holds after a restart, too.
       ask_person and permission_prompt wait for your answer, and do not block other calls. A call without a session means the
       session of --session, or else of $COSPOOL_SESSION, which Cospool sets for the agents that it
       starts.

@@ -60,14 +60,18 @@ struct MCPTool: Sendable {
     ])
   }
 
+  /// Whether the key counts for ever: the id of the message derives from it.
+  private var isLasting: Bool { name == "queue_add" }
+
   var allFields: [Field] {
     guard changes else { return fields }
     return fields + [
       Field(
         name: MCPTool.key, kind: .text,
         description:
-          "A text that you choose. If you repeat a call with the same key, it has its effect "
-          + "once, and returns the first answer again.")
+          "A text that you choose. While this server runs, a repeated call with the same key "
+          + "returns the first answer again, and has no further effect."
+          + (isLasting ? " A restart changes nothing about that." : ""))
     ]
   }
 }
