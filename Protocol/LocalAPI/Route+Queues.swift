@@ -72,7 +72,7 @@ extension Route {
       answer: .json(ProbeAnswer.self), refusals: [409, 502]),
     Route(
       method: "POST", path: "/v1/sync/wait", id: "waitForSync",
-      summary: "Answers when everything is in sync.",
+      summary: "Answers when everything is in sync, and the files of waiting messages are sent.",
       body: .fields(WaitRequest.self, isRequired: true), answer: .json(SyncedAnswer.self),
       refusals: [409, 422, 502, 504]),
   ]

@@ -177,6 +177,25 @@ import Testing
     }
   }
 
+  @Test func aFileThatTheHostLooksForIsSentAgain() async throws {
+    try await ClientFixture.withServer { fixture in
+      let client = try await fixture.open()
+      _ = try await client.pair(server: fixture.server.url, code: "BCDF-GHJK")
+      try await client.perform(.text("look", 1))
+      let file = try await client.attachments.keep(Self.png, name: "a.png")
+      try await client.perform(.attach(Self.message, [file]))
+      try await client.attachments.sync(now: 1)
+      fixture.server.change { $0.files = [] }
+      try await client.attachments.sync(now: 2)
+      #expect(fixture.server.script.files.isEmpty)
+      try await client.perform(
+        .reportRun(Self.message, Run(token: 1, attempt: 1, phase: .dispatched, milliseconds: 1)))
+      try await client.attachments.sync(now: 3)
+      #expect(fixture.server.script.files == ["\(file.hash)"])
+      await client.close()
+    }
+  }
+
   @Test func inSyncMeansThatTheFilesAreAtTheServer() async throws {
     try await ClientFixture.withServer { fixture in
       try await fixture.running { client in

@@ -197,11 +197,17 @@ public struct ClientAttachments: Sendable {
     var firstFailure: ClientError?
     for stored in try await client.keeper.all() where !Task.isCancelled {
       do throws(TransferError) {
-        // This is read again for each file, because an earlier upload may have taken minutes.
+        // This is read again for each file, because an earlier upload may have taken minutes. Only
+        // what is read in sync counts as certain.
+        let isCertain = isCertain(link)
         let use = client.workspace().attachments()[stored.hash]
         var stored = stored
-        if asksAgain, use?.isWaiting == true || stored.isRequest { stored.isUploaded = false }
-        try await sync(stored, use, now: now, link)
+        // The host may be looking for it.
+        let isSought = use?.isRunning == true
+        if isSought || asksAgain && (use?.isWaiting == true || stored.isRequest) {
+          stored.isUploaded = false
+        }
+        try await sync(stored, use, now: isCertain ? now : nil, link)
         client.keeper.noteFailure(nil, of: stored.hash)
       } catch {
         client.keeper.noteFailure(error.error, of: stored.hash)
@@ -213,14 +219,14 @@ public struct ClientAttachments: Sendable {
     if let firstFailure { throw firstFailure }
   }
 
+  /// - Parameter now: the time; nil if this device does not know for certain which files are needed.
   private func sync(
-    _ known: StoredAttachment, _ use: AttachmentUse?, now: Int64, _ link: Link
+    _ known: StoredAttachment, _ use: AttachmentUse?, now: Int64?, _ link: Link
   ) async throws(TransferError) {
     if known.isRequest { return try await syncText(known, link) }
     var stored = known
     let isNeeded = use?.isWaiting ?? false
-    let isCertain = isCertain(link)
-    if isNeeded || isCertain && stored.unneededSince == nil {
+    if isNeeded || stored.unneededSince == nil {
       let since = isNeeded ? nil : now
       if since != stored.unneededSince {
         stored.unneededSince = since
@@ -229,7 +235,7 @@ public struct ClientAttachments: Sendable {
         }
       }
     }
-    if isCertain, let since = stored.unneededSince,
+    if let now, let since = stored.unneededSince,
       now - since >= Int64(client.settings.attachmentRetention) * 86_400_000
     {
       // If it were removed only here, it would stay at the server forever.
@@ -291,8 +297,9 @@ public struct ClientAttachments: Sendable {
     do { return try await body() } catch { throw .here(error) }
   }
 
-  /// Syncs the files after each attachment or connection, and once a minute. Now and then it asks
-  /// the server again for files that it once had, because another device may have removed one.
+  /// Syncs the files after each attachment or connection, and once a minute. Now and then, and
+  /// while a host has a message, it asks the server again for files that it once had, because
+  /// another device may have removed one.
   func keepSyncing() async {
     let wakes = client.device.attachmentSyncWakes()
     await withDiscardingTaskGroup { group in

@@ -11,6 +11,7 @@ extension Workspace {
         for attachment in message.attachments {
           var use = uses[attachment.hash] ?? AttachmentUse(attachment: attachment)
           if message.stands && sessionExists(session) { use.isWaiting = true }
+          if message.runState.isInFlight { use.isRunning = true }
           uses[attachment.hash] = use
         }
       }
@@ -25,4 +26,6 @@ public struct AttachmentUse: Hashable, Sendable {
   public var attachment: Attachment
   /// Whether a waiting message needs it.
   public var isWaiting = false
+  /// Whether a host has got such a message, and may be looking for the file.
+  public var isRunning = false
 }
