@@ -13,7 +13,7 @@ struct ProblemMiddleware: RouterMiddleware {
   typealias Context = APIHandlers.Context
 
   var client: QueueClient
-  private static let time = HTTPField.Name(TimeHeader.name)
+  private static let time = HTTPFields.Element.Name(TimeHeader.name)
 
   func handle(
     _ request: Request, context: Context,
