@@ -25,7 +25,7 @@ import Testing
   /// The most lines of the rooms that grew fastest, and of all rooms. An issue may raise each once,
   /// by what it needs; the aims are 10,200 and 6,700.
   static let roomLinesMax = [
-    "Client/SyncCommand": 14_150, "Server/SyncServer": 8_215, "all": 121_900,
+    "Client/SyncCommand": 14_270, "Server/SyncServer": 8_215, "all": 122_900,
   ]
 
   @Test func roomsKeepTheirBudgets() throws {
