@@ -78,12 +78,15 @@ extension TaskCommandTests {
   }
 
   /// The id in the command that `task show` prints, once the request has this text.
-  private func printed(_ fixture: CommandFixture, _ note: String) async throws -> String {
+  private func printed(
+    _ fixture: CommandFixture, _ note: String, besides: String? = nil
+  ) async throws -> String {
     let deadline = ContinuousClock.now + .seconds(60)
     while ContinuousClock.now < deadline {
       let text = await fixture.cospool("task", "show", "s").output
       if text.contains(note),
-        let match = text.firstMatch(of: /cospool (?:approve|answer) ([0-9a-f]{8})/)
+        let match = text.matches(of: /cospool (?:approve|answer) ([0-9a-f]{8})/)
+          .first(where: { String($0.1) != besides })
       {
         return String(match.1)
       }
@@ -110,7 +113,7 @@ extension TaskCommandTests {
       #expect(await atTerminal(fixture, says: true) { _ in }.run(ends).exitCode == 0)
       _ = try await first
       async let second = ask(fixture, body("rm -rf build"))
-      let other = try await printed(fixture, "rm -rf build")
+      let other = try await printed(fixture, "rm -rf build", besides: id)
       let late = await atTerminal(fixture, says: true) { _ in }.run(words(id))
       #expect(late.exitCode != 0 && late.output.isEmpty, "\(late)")
       let taken = await atTerminal(fixture, says: false) { _ in
