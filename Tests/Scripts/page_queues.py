@@ -6,7 +6,7 @@ import time
 from playwright.sync_api import expect as shown
 
 from page_common import go, hold, order, picture, row
-from page_conversation import agent
+from page_conversation import agent, hosted
 from page_fixture import expect, until
 
 
@@ -333,17 +333,17 @@ def check_interrupt(browser, fixture, figures):
     desk.send("detour", "long wait")
     page = browser.page(viewport={"width": 360, "height": 740})
     go(page, "#/s/detour")
-    choice, words, field = page.get_by_label("interrupt"), page.locator("#composer-what"), page.get_by_label("New message")
+    choice, words, field = page.locator("#composer-interrupt"), page.locator("#composer-what"), page.get_by_label("New message")
     shown(words).to_have_text("Waits: second in line")
     choice.check()
     shown(words).to_have_text("Stops the running turn, then starts this")
     picture(page, "interrupt-phone")
     desk.send("detour", "long and urgent", priority="urgent")
     shown(words).to_have_text("Stops the running turn, then waits: second in line")
-    page.get_by_label("urgent").check()
+    page.locator("#composer-urgent").check()
     shown(words).to_have_text("Stops the running turn, then starts this")
     field.fill("short cut")
-    page.get_by_role("button", name="Queue").click()
+    field.press("Control+Enter")
     until(lambda: [each["content"] for each in desk.queue("detour")] == ["long and urgent", "long wait"], "it ran next")
     until(lambda: desk.queue("detour")[0]["status"] == "running", "the next one runs")
     # The choice was about the turn that has ended.

@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import LocalAPI
 import QueueModel
@@ -12,7 +13,8 @@ import Testing
   private static let next = "22222222-2222-4222-8222-222222222222"
 
   /// Session `s` runs here; message `running` is at work, and others wait.
-  private func scene(_ body: @Sendable (RunningDaemon) async throws -> Void) async throws {
+  private func scene(_ body: @escaping @Sendable (RunningDaemon) async throws -> Void) async throws
+  {
     try await RunningDaemon.run { daemon in
       _ = try await daemon.request("POST", "/v1/sessions", #"{"id":"s"}"#)
       for (name, value) in [("command", "sleep 1000"), ("agent", "command")] {
