@@ -1,3 +1,4 @@
+import ArgumentParser
 import LocalAPI
 import QueueModel
 import Testing

@@ -103,7 +103,7 @@ extension TaskCommandTests {
       let words = { (id: String) in
         kind == "approval" ? ["approve", id] : ["answer", id, "the blue one"]
       }
-      let body = { (text: String) in
+      let body = { @Sendable (text: String) in
         kind == "approval"
           ? ["kind": kind, "toolName": "Bash", "summary": text] : ["kind": kind, "question": text]
       }
