@@ -10,7 +10,7 @@ import Testing
   private static let message = "11111111-1111-4111-8111-111111111111"
 
   @Test func anArchivedSessionIsListedOnRequestOnly() async throws {
-    try await CommandFixture.run { fixture in
+    try await CommandFixture.run { fixture async throws in
       func names(_ arguments: String...) async throws -> [String] {
         let outcome = await CommandFixture.cospool(
           ["session", "list", "--json"] + arguments, variables: ["COSPOOL_DATA": fixture.directory])
