@@ -126,7 +126,7 @@ enum HistoryText {
     if let count = imported.inVain {
       lines.append(
         "\(ReceiptText.counted(count, "message")) \(count == 1 ? "waits" : "wait") for others that "
-          + "are not here: cospool inbox shows how to start \(count == 1 ? "it" : "them").")
+          + "are not here. To see how to start \(count == 1 ? "it" : "them"): cospool inbox")
     }
     lines += missing(imported.missingFiles ?? [], ", nor on this device")
     return lines.isEmpty ? nil : lines.map { "cospool: " + $0 }.joined(separator: "\n")

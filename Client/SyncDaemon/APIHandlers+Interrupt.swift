@@ -39,23 +39,23 @@ extension APIHandlers {
       awaySince: since)
   }
 
-  private func words(for outcome: Interruption, in session: SessionID) -> String? {
-    let option = Shell.quotedOption("-s", session.rawValue)
+  private func words(for outcome: TurnInterruption, in session: SessionID) -> String? {
+    let quoted = Shell.quotedOption("-s", session.rawValue)
     switch outcome {
     case .stopping: return nil
     case .nothing(let obstacle):
-      return "Nothing was stopped: \(words(for: obstacle, option))."
+      return "Nothing was stopped: \(words(for: obstacle, quoted))."
     case .unreachable:
       return "Nothing was stopped: another device runs the agent, and the server did not answer."
     case .unconfirmed:
       return
         "The server did not answer in time, so the agent may stop or go on: cospool queue list "
-        + option
+        + quoted
     case .failed(let error): return "Nothing was stopped: \(error)"
     }
   }
 
-  private func words(for obstacle: InterruptObstacle, _ option: String) -> String {
+  private func words(for obstacle: InterruptObstacle, _ quoted: String) -> String {
     switch obstacle {
     case .over: "that turn has ended"
     case .stopping: "its agent is stopping already"
@@ -63,10 +63,10 @@ extension APIHandlers {
       "another device sent what runs, and this one was paired as an author, which interrupts only "
         + "what it sent"
     case .withdrawn: "the message was cancelled"
-    case .paused: "the session is paused. To resume it: cospool queue resume \(option)"
+    case .paused: "the session is paused. To resume it: cospool queue resume \(quoted)"
     case .later(let time): "the message waits until \(LocalTime.words(time))"
     case .needs(let need): "the message \(need.words(in: client.workspace()))"
-    case .undecided: "a message waits for a decision: cospool queue list \(option)"
+    case .undecided: "a message waits for a decision: cospool queue list \(quoted)"
     }
   }
 }

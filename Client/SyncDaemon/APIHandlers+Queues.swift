@@ -44,6 +44,10 @@ extension APIHandlers {
           id, name: isNamed ? nil : body.name, project: hasProject ? nil : body.project),
         isOfPerson: false)
     }
+    addNamedSessionRoutes(to: api)
+  }
+
+  private func addNamedSessionRoutes(to api: RouterGroup<Context>) {
     api.patch("sessions/:session") { request, context in
       let body = try await decoded(RenameRequest.self, from: request)
       return try await perform(.renameSession(try session(context), name: body.name))

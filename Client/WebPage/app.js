@@ -222,7 +222,7 @@ export const drafts = {
   },
   set(name, text) {
     if (!text) localStorage.removeItem(`cospool.draft.${name}`)
-    else if (!kept(`cospool.draft.${name}`, text)) toast('The storage of this browser is full: what you type is lost if you close the page.')
+    else if (!kept(`cospool.draft.${name}`, text)) toast('This browser\'s storage is full: what you type is lost if you close the page.')
   },
 }
 
@@ -251,7 +251,7 @@ export function filesProblem(files, present = []) {
   if (big) return `${big.name} is larger than 10 MiB. Write its path in the text instead.`
   if (present.length + files.length > 20) return 'A message can have at most 20 files.'
   const total = [...present, ...files].reduce((sum, file) => sum + file.size, 0)
-  if (total > FILES_MAX) return 'Together they are larger than 11 MiB. Attach the rest to the queued message.'
+  if (total > FILES_MAX) return 'Together they exceed 11 MiB. Attach the rest to the queued message.'
 }
 
 // Names, and search by words.

@@ -109,11 +109,9 @@ class Composer extends HTMLElement {
     if (model.unconsented.has(this.#session)) return `Waits: it may not run on ${name} yet`
     if (model.sync?.devices?.some(({ id, connected }) => id === session.host && !connected)) return `Waits: ${name} is offline`
     const stops = this.#stopped
-    const before = queue.filter(({ status, priority, attempts }) => status === 'queued' && (attempts || (stops ? !this.urgent.checked && priority === 'urgent' : !this.urgent.checked || priority === 'urgent'))).length
-    const line = `${ORDINALS[before] ?? `number ${before + 1}`} in line`
-    if (stops) return `Stops the running turn, then ${before ? `waits: ${line}` : 'starts this'}`
-    if (!before && !this.turn) return `Runs at once on ${name}`
-    return `Waits: ${line}`
+    const before = queue.filter(({ status, priority, attempts }) => status === 'queued' && (attempts || (priority === 'urgent' ? !stops || !this.urgent.checked : !stops && !this.urgent.checked))).length
+    if (!before && (stops || !this.turn)) return stops ? 'Stops the running turn, then starts this' : `Runs at once on ${name}`
+    return `${stops ? 'Stops the running turn, then waits' : 'Waits'}: ${ORDINALS[before] ?? `number ${before + 1}`} in line`
   }
 
   focus() { this.field.focus() }

@@ -31,7 +31,7 @@ class DevicesView extends HTMLElement {
     this.push = h('ul.plain', { tabIndex: -1 })
     this.browsers = h('ul.plain', { tabIndex: -1 })
     this.invite = h('div.invite', { hidden: true })
-    this.alone = h('div.quiet', { hidden: true }, h('p', {}, 'Only this machine can open the page. To open it on a phone with Tailscale, in three steps:'), h('ol.steps', {},
+    this.alone = h('div.quiet', { hidden: true }, h('p', {}, 'Only this machine can open the page. On a phone, with Tailscale:'), h('ol.steps', {},
       h('li', {}, 'Run on this machine: ', h('code', {}, `tailscale serve --bg ${location.port}`)),
       h('li', {}, 'Run, with the address that it printed: ', h('code', {}, 'cospool web --url ADDRESS')),
       h('li', {}, 'Come back to this view, and scan its QR code.')), h('p', {}, 'Other ways: ', h('code', {}, 'cospool web --help')))
@@ -200,8 +200,8 @@ class DevicesView extends HTMLElement {
 
   async #revoke(browser) {
     const isMeant = browser.current
-      ? await confirmed('Revoke this browser?', 'This immediately signs you out here, and signs out the browsers to which it gave access. To come back, you need a new link: cospool web', 'Revoke this browser')
-      : await confirmed(`Revoke ${browser.name}?`, 'This immediately signs it out, and the browsers to which it gave access. To come back, it needs a new link.', 'Revoke')
+      ? await confirmed('Revoke this browser?', 'This immediately signs you out here, and the browsers to which it gave access. To come back: cospool web', 'Revoke this browser')
+      : await confirmed(`Revoke ${browser.name}?`, 'This signs it out, and the browsers to which it gave access. To come back, it needs a new link.', 'Revoke')
     if (!isMeant) return
     const isDone = await this.#then('revoke', { id: browser.id }, `${browser.name} is signed out`, { reads: !browser.current })
     if (isDone && browser.current) lock({ message: 'You revoked this browser.' })

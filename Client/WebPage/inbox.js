@@ -241,7 +241,7 @@ class InboxView extends HTMLElement {
     const isEmpty = !lines.length
     const isNew = model.ready && !model.sessions.size
     show(this.nothing, isEmpty && (!model.ready || isNew || Boolean(query || project)))
-    text(this.nothing, !model.ready ? 'Connecting …' : isNew ? 'Cospool keeps queues of prompts for coding agents, the same on all your devices. Start a session and queue its first prompt.'
+    text(this.nothing, !model.ready ? 'Connecting …' : isNew ? 'Cospool keeps queues of prompts for coding agents, the same on all your devices. Start a session.'
       : query ? 'Nothing that needs you fits the search.' : `Nothing in ${project} needs you.`)
     show(this.start, isNew && isEmpty)
     show(this.list, !isEmpty)

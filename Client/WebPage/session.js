@@ -151,7 +151,7 @@ class SessionView extends HTMLElement {
     entitle(this.heading, session?.name || this.#id)
     text(this.about, [
       session ? null : model.ready ? 'New session. Your first message creates it.' : '',
-      session?.archived ? 'Archived. A message brings it back.' : null, session?.name && session.name !== this.#id ? this.#id : null, session?.project,
+      session?.archived ? 'Archived' : null, session?.name && session.name !== this.#id ? this.#id : null, session?.project,
     ].filter(Boolean).join(' · '))
     text(this.pause, session?.paused ? 'Resume' : 'Pause')
     show(this.pause, Boolean(session))

@@ -29,9 +29,8 @@ export const KEY = 'cospool.key'
 /** The place where a ticket is exchanged for a key. */
 const ENTRY = 'web/keys'
 
-const UNKNOWN = 'The program that answers here does not know this browser. Either the browser was revoked, was not used for 30 days, '
-  + 'or was replaced by a newer one; or another program answers at this address. In the second case this page continues by itself when Cospool '
-  + 'is back. In the first, run cospool web and open what it prints.'
+const UNKNOWN = 'The program that answers here does not know this browser. If the browser was revoked, replaced or not used for 30 days, '
+  + 'run cospool web and open what it prints. If it is another program, this page continues when Cospool is back.'
 
 /** How long a listener may take to prove itself, in milliseconds. */
 const PROOF_LASTS = 20_000

@@ -2,22 +2,22 @@
 // answers pass it by: nothing of the workspace is kept here.
 
 // `make page` writes the hashes.
-const VERSION = 'f81a1d9236e53242'
+const VERSION = 'c21d2b2306ec322f'
 const FILES = {
   '/actions.js': 'c8b50ac7da7d13e3',
   '/activity.js': '93d01a75b91d87be',
   '/ansi.js': 'b021403d897e890e',
-  '/app.js': '442740391f6d1f02',
-  '/composer.js': '96d39b40c6ae32bf',
+  '/app.js': 'dd7ad35aafe8ea40',
+  '/composer.js': '1ffc3955397e10c0',
   '/conversation.js': 'e55171bbede0dc20',
-  '/devices.js': '67067d2a79892f6e',
+  '/devices.js': '2e60923bc5d42bd8',
   '/diff.js': '220f0ed9fa9bec89',
   '/dom.js': 'f26dae5a81facc5e',
   '/editor.js': 'b720bdf45b2bcb57',
   '/icon.png': '29304358db9de4f0',
   '/icon.svg': 'a91f4ba2508d7b69',
-  '/inbox.js': '13fe32f12b7da114',
-  '/': 'e4b8938a02e75be7',
+  '/inbox.js': 'c13483b47c30b16c',
+  '/': '33129ad06a89c847',
   '/installed.js': 'e2734e7129b4d15c',
   '/keys.js': '60718e544d6c5d37',
   '/line.js': 'ef0fa367ed7c5e36',
@@ -29,12 +29,12 @@ const FILES = {
   '/output.js': 'e2268cb584a027a7',
   '/request.js': 'd7b06f0ade3848ab',
   '/row.js': 'ee0655afeff2b083',
-  '/session.js': 'fb5175b87722b2fe',
+  '/session.js': 'c9cde78ca3e4a7e5',
   '/settings.js': '4176d220c429f5e6',
   '/sheet.js': 'd9ea71b987818480',
-  '/source.js': 'e652abd1cfc83458',
+  '/source.js': '661486c4d463727f',
   '/storage.js': '3833c7327cbe3c52',
-  '/style.css': '1b3bd71a32ac0b51',
+  '/style.css': '69d82b66dbd421f1',
   '/theme.js': 'df554ff770271a8d',
   '/title.js': '3abf15109821cc7c',
 }

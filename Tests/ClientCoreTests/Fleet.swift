@@ -21,6 +21,8 @@ struct Fleet {
     var endings: [(answer: AnswerRequest, ending: AnswerEnding)] = []
     /// The authority's replies to users here.
     var authorityAnswers: [AuthorityAnswer] = []
+    /// How often an agent here was to stop.
+    var agentStops = 0
   }
 
   var devices: [Device] = []
@@ -199,6 +201,7 @@ struct Fleet {
       devices[index].endings.append((answer, ending))
     case .answered(let answer, _):
       devices[index].authorityAnswers.append(answer)
+    case .agent(.stop): devices[index].agentStops += 1
     case .changed, .agent, .replied, .notified, .notificationEnded, .connectionMissed,
       .outputWanted:
       break

@@ -66,7 +66,7 @@ struct InterruptedTurnTests {
   }
 
   private static func stops(in fleet: Fleet) -> Int {
-    fleet.devices[host].actions.count { if case .agent(.stop) = $0 { true } else { false } }
+    fleet.devices[host].agentStops
   }
 
   private static func running(in fleet: Fleet) -> StartOrder? {
@@ -118,7 +118,7 @@ struct InterruptedTurnTests {
     Self.end(.failed("broken"), in: &fleet)
     try fleet.settle()
     try fleet.perform(.retry(.numbered(1)), on: Self.host)
-    try fleet.settle()
+    try fleet.pass(10_000)
     #expect(Self.running(in: fleet)?.attempt == 2)
     try Self.send(9, in: &fleet)
     try fleet.settle()

@@ -214,6 +214,11 @@ extension EndToEnd {
           doctor.standardOutput.contains("cospool.internal:7420 is healthy"), "\(doctor.transcript)"
         )
         #expect(!doctor.standardOutput.contains("is unknown"), "\(doctor.transcript)")
+        let wrong = try bed.start(
+          "cospool", ["doctor", "--json", "--data", b.data],
+          environment: ["ALL_PROXY": "socks5://\(place)"])
+        _ = try await wrong.ended()
+        #expect(wrong.standardOutput.contains("\"serverProxy\""), "\(wrong.transcript)")
       }
     }
 

@@ -19,7 +19,8 @@ import Testing
     let fields = properties(send)
     #expect(
       fields.keys.sorted() == [
-        "attachments", "byAgent", "id", "later", "needs", "priority", "project", "text",
+        "attachments", "byAgent", "id", "interrupt", "later", "needs", "priority", "project",
+        "text",
       ])
     #expect(fields["id"] == ["type": "string", "format": "uuid"])
     #expect(fields["priority"]?["enum"] == ["urgent", "normal"])

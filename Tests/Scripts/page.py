@@ -27,6 +27,9 @@ MEDIA_TYPES = {
 # A line that is a comment whole, and what stands before a line's first word: kept in the folder, and not sent.
 UNSENT = re.compile(rb"^[ \t]*(?://[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/[ \t]*\n)|^[ \t]+", re.MULTILINE)
 
+# Blanks of a stylesheet that separate nothing; nor does a semicolon at the end of a rule.
+BLANKS = re.compile(rb"(?<=[;{]) +| +(?=[{}])|(?<=[a-z]:) (?!\")")
+
 HEAD = """// swift-format-ignore-file
 // Written by `make page` from the files in Client/WebPage; a test compares the two.
 
@@ -41,7 +44,9 @@ def served(folder=PAGE):
     for file in sorted(folder.glob("*")):
         if file.suffix in MEDIA_TYPES:
             data = file.read_bytes()
-            yield file, UNSENT.sub(b"", data) if file.suffix in {".css", ".js"} else data
+            if file.suffix in {".css", ".js"}:
+                data = UNSENT.sub(b"", data)
+            yield file, BLANKS.sub(b"", data).replace(b";}", b"}") if file.suffix == ".css" else data
 
 
 WORKER = "sw.js"

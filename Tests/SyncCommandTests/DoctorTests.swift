@@ -179,6 +179,8 @@ import Testing
     let old = Doctor.outbox(count: 2, oldestMilliseconds: 10_000_000, now: now)
     #expect(old.code == "outbox" && old.severity == .warning && old.fix != nil)
     #expect(old.what.contains("2 changes"))
+    let files = Doctor.outboxFiles("its disk is full")
+    #expect(files.code == "outboxFiles" && files.severity == .warning && files.fix != nil)
     let id = MessageID(high: 1, low: 2)
     let unsent = UnsentAnswer(messages: [
       .init(id: id, delivery: .refused, error: "a viewer changes nothing"),

@@ -58,7 +58,8 @@ import Testing
       #expect(field.status == 400)
       #expect(try error(field).code == "unknownField")
       #expect(try error(field).message.contains("\"urgent\""))
-      #expect(try error(field).message.contains("id, later, needs, priority, project, text"))
+      #expect(
+        try error(field).message.contains("id, interrupt, later, needs, priority, project, text"))
       let parameter = try await daemon.request("GET", "/v1/threads?limits=1")
       #expect(parameter.status == 400)
       #expect(try error(parameter).code == "unknownParameter")

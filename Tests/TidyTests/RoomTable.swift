@@ -42,6 +42,10 @@ enum RoomTable {
     RoomRule(
       name: "SQLiteAccess", folder: "Sources/SQLiteAccess", foreign: ["GRDB", "GRDBSQLite"],
       mayHoldSQL: true),
+    RoomRule(name: "NetworkAddresses", folder: "Protocol/NetworkAddresses"),
+    RoomRule(
+      name: "ProxyTunnel", folder: "Sources/ProxyTunnel", rooms: ["NetworkAddresses"],
+      foreign: ["NIOCore"], system: ["Foundation", "FoundationEssentials"]),
     RoomRule(
       name: "Operations", folder: "Sources/Operations",
       rooms: ["Platform", "Basics", "ProxyTunnel"],
@@ -52,10 +56,6 @@ enum RoomTable {
       name: "WireProtocol", folder: "Protocol/WireProtocol", rooms: codec.union(["CZlib"])),
     RoomRule(name: "LocalAPI", folder: "Protocol/LocalAPI", rooms: ["Basics", "QueueModel"]),
     RoomRule(name: "PushNotices", folder: "Protocol/PushNotices", rooms: ["Basics"]),
-    RoomRule(name: "NetworkAddresses", folder: "Protocol/NetworkAddresses"),
-    RoomRule(
-      name: "ProxyTunnel", folder: "Sources/ProxyTunnel", rooms: ["NetworkAddresses"],
-      foreign: ["NIOCore"], system: ["Foundation", "FoundationEssentials"]),
     RoomRule(name: "DispatchAuthority", folder: "Sources/DispatchAuthority", rooms: wire),
     RoomRule(
       name: "ServerCore", folder: "Server/ServerCore",

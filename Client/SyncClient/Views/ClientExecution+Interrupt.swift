@@ -3,7 +3,7 @@ public import QueueModel
 import WireProtocol
 
 /// What an interruption did with the turn that its user saw running. The message is queued in each case.
-public enum Interruption: Hashable, Sendable {
+public enum TurnInterruption: Hashable, Sendable {
   /// The agent stops: on this device if it names none; now, or when that device is back, if it has been
   /// away since a time.
   case stopping(on: DeviceID?, awaySince: Int64?)
@@ -39,7 +39,7 @@ extension ClientExecution {
   ///
   /// Without an answer of the server nothing is written. A stop in the outbox would meet whatever runs
   /// when the connection is back.
-  public func interrupt(_ turn: TurnElsewhere, for message: MessageID) async -> Interruption {
+  public func interrupt(_ turn: TurnElsewhere, for message: MessageID) async -> TurnInterruption {
     do throws(ClientError) {
       if let obstacle = obstacle(to: turn, for: message) { return .nothing(obstacle) }
       if try await stopHere(turn) { return .stopping(on: nil, awaySince: nil) }

@@ -124,16 +124,17 @@ extension Doctor {
     return findings.isEmpty ? [.ok("settings", "all settings are valid")] : findings
   }
 
+  static func outboxFiles(_ problem: String) -> DoctorFinding {
+    .warning(
+      "outboxFiles", "files of waiting messages are not on the server: \(problem)",
+      fix: "Free space there, or raise its limit: cospool-server workspace quota --help.")
+  }
+
   private static func outbox(_ context: DoctorContext) async -> [DoctorFinding] {
     guard context.server != nil, let status = try? context.status.get(),
       let unsent = try? await context.answer(["messages", "unsent"], as: UnsentAnswer.self)
     else { return [] }
-    let files = status.unsentFilesProblem.map {
-      DoctorFinding.warning(
-        "outboxFiles", "files of waiting messages are not on the server: \($0)",
-        fix: "Free space there, or raise its limit: cospool-server workspace quota --help.")
-    }
-    return refused(unsent) + [files].compactMap { $0 } + [
+    return refused(unsent) + [status.unsentFilesProblem.map(outboxFiles)].compactMap { $0 } + [
       outbox(
         count: status.sync.outgoing, oldestMilliseconds: status.oldestUnsentAt?.milliseconds,
         now: context.now)

@@ -84,8 +84,7 @@ extension DeviceVerb {
       .command(.move(messages.map { labels.note($0.name) }, to: place.target(&labels)))
     case .cancel(let messages):
       .command(.cancel(messages.map { labels.note($0.name) }))
-    case .restore(let message):
-      .command(.restore(labels.note(message.name)))
+    case .restore(let message): .command(.restore(labels.note(message.name)))
     case .priority(let message, let priority):
       .command(.setPriority(labels.note(message.name), priority))
     case .clear(let session):

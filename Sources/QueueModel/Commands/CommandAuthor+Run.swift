@@ -8,12 +8,10 @@ extension CommandAuthor {
       try addSession(id, name: name, project: project)
     case .renameSession(let id, let name):
       try renameSession(id, name: name)
-    case .deleteSession(let id):
-      try deleteSession(id)
+    case .deleteSession(let id): try deleteSession(id)
     case .archive(let id): try Archival.archive(id, by: &self)
     case .unarchive(let id): try Archival.unarchive(id, by: &self)
-    case .send(let send):
-      try self.send(send)
+    case .send(let send): try self.send(send)
     case .edit(let id, let content, let base):
       try edit(id, content: content, base: base)
     case .insertText(let id, let offset, let text):

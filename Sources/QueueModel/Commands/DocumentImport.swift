@@ -81,7 +81,8 @@ struct DocumentImport {
     var reasons = session.pauses
     if reasons.isEmpty, started > 0 {
       let own = author.workspace.sessionStates[session.id]?.element.tags[.paused]?.tags.contains {
-        $0.note == WorkspaceDocument.startedBefore && $0.id.replica == author.context.replica
+        $0.id.replica == author.context.replica
+          && (document.isContinuation || $0.note == WorkspaceDocument.startedBefore)
       }
       if own != true { reasons = [WorkspaceDocument.startedBefore] }
     }
