@@ -202,11 +202,11 @@ import WireProtocol
     var scene = try scene()
     try scene.perform(.send(noise(60_000, seed: 4), as: 1, in: "a"))
     var other = TestDevice(2)
-    try scene.deliver(try #require(scene.parts().first))
+    for part in scene.parts().dropLast() { try scene.deliver(part) }
     #expect(try offered(in: scene) == nil)
     try other.merge(scene.server.operations)
     let half = try #require(other.workspace.contents("a").first)
-    #expect(half.count < 60_000)
+    #expect(!half.isEmpty && half.count < 60_000)
     try other.perform(.cancel([.numbered(1)]))
     try other.perform(.restore(.numbered(1)))
     _ = try scene.server.append(other.made)
