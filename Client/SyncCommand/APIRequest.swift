@@ -58,6 +58,9 @@ struct Answer: Equatable, Sendable {
   /// How far the daemon's best known time, which is the server's, is ahead of this process's clock.
   var secondsAhead = 0.0
 
+  /// Answers are equal if the daemon says the same, whenever that is.
+  static func == (left: Answer, right: Answer) -> Bool { left.json == right.json }
+
   /// The style with the daemon's time, from which ages are counted.
   func timed(_ style: TextStyle) -> TextStyle {
     var style = style
