@@ -41,8 +41,8 @@ extension QueueClient {
     guard let queue = try? workspace().messageQueue(session), queue.paused else { return nil }
     let reasons = queue.pauseReasons.filter { !$0.isEmpty }.joined(separator: "; ")
     return
-      "\(session.rawValue) is paused\(reasons.isEmpty ? "" : " (\(reasons))"): nothing starts there "
-      + "before cospool queue resume \(Shell.quotedOption("-s", session.rawValue))"
+      "\(session.rawValue) is paused\(reasons.isEmpty ? "" : " (\(reasons))"). To resume it: "
+      + "cospool queue resume \(Shell.quotedOption("-s", session.rawValue))"
   }
 
   /// Why the server accepts nothing that is sent here; nil if it does, as far as this device knows.

@@ -35,7 +35,7 @@ import Testing
       #expect(paused.output == "queued, position 3 of 3", "\(paused)")
       #expect(
         paused.errors
-          == "cospool: s is paused (on holiday): nothing starts there before cospool queue resume -s s",
+          == "cospool: s is paused (on holiday). To resume it: cospool queue resume -s s",
         "\(paused)")
     }
   }

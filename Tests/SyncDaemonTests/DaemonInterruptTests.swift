@@ -107,7 +107,7 @@ import Testing
           == "Nothing was stopped: the session is paused. To resume it: cospool queue resume -s s.")
       #expect(
         paused.warning
-          == "s is paused (on holiday): nothing starts there before cospool queue resume -s s")
+          == "s is paused (on holiday). To resume it: cospool queue resume -s s")
       #expect(try await status(of: Self.running, on: daemon) == .running)
     }
   }
