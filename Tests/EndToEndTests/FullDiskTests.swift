@@ -61,7 +61,7 @@ extension EndToEnd {
         try await a.cospool("config", "set", "maxQueueSize", "1000")
         try await a.send("s", "before")
         let lines = bed.path("todo.txt")
-        let rows = (0..<400).map { "line \($0) " + String(repeating: "x", count: 20_000) }
+        let rows = (0..<400).map { "line \($0) " + Self.noise(20_000) }
         try rows.joined(separator: "\n").write(toFile: lines, atomically: true, encoding: .utf8)
         let stopped = try await a.attempt("queue", "import", "--lines", lines, "-s", "s")
         #expect(stopped.code == 8, "\(stopped)")
