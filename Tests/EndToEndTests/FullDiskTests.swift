@@ -61,7 +61,7 @@ extension EndToEnd {
         try await a.cospool("config", "set", "maxQueueSize", "1000")
         try await a.send("s", "before")
         let lines = bed.path("todo.txt")
-        let rows = (0..<400).map { "line \($0) " + Self.noise(20_000) }
+        let rows = (0..<400).map { "line \($0) " + Self.noise(20_000, seed: UInt64($0)) }
         try rows.joined(separator: "\n").write(toFile: lines, atomically: true, encoding: .utf8)
         let stopped = try await a.attempt("queue", "import", "--lines", lines, "-s", "s")
         #expect(stopped.code == 8, "\(stopped)")
@@ -139,8 +139,8 @@ extension EndToEnd {
     }
 
     /// Text that does not compress well, so that it needs its space.
-    private static func noise(_ count: Int) -> String {
-      var generator = SeededGenerator(seed: 7)
+    private static func noise(_ count: Int, seed: UInt64 = 7) -> String {
+      var generator = SeededGenerator(seed: seed)
       let letters = Array("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
       return String((0..<count).compactMap { _ in letters.randomElement(using: &generator) })
     }
