@@ -30,7 +30,7 @@ export const KEY = 'cospool.key'
 const ENTRY = 'web/keys'
 
 const UNKNOWN = 'The program that answers here does not know this browser. If the browser was revoked, replaced or not used for 30 days, '
-  + 'run cospool web and open what it prints. If it is another program, this page continues when Cospool is back.'
+  + 'run cospool web and open what it prints. If another program answers at this address, this page continues when Cospool is back.'
 
 /** How long a listener may take to prove itself, in milliseconds. */
 const PROOF_LASTS = 20_000
