@@ -29,8 +29,8 @@ export const KEY = 'cospool.key'
 /** The place where a ticket is exchanged for a key. */
 const ENTRY = 'web/keys'
 
-const UNKNOWN = 'The program that answers here does not know this browser. If the browser was revoked, replaced or not used for 30 days, '
-  + 'run cospool web and open what it prints. If another program answers at this address, this page continues when Cospool is back.'
+const UNKNOWN = 'The program that answers here does not know this browser. If the browser was revoked, was not used for 30 days, '
+  + 'or was replaced by a newer one, run cospool web and open what it prints. If another program answers at this address, this page continues when Cospool is back.'
 
 /** How long a listener may take to prove itself, in milliseconds. */
 const PROOF_LASTS = 20_000
