@@ -738,7 +738,7 @@ def check_archive(browser, fixture, figures):
     page.locator("summary", has_text="Archived").click()
     picture(page, "archived")
     page.locator("details li", has_text="put-away").click()
-    shown(page.locator(".about")).to_contain_text("Archived until its next message")
+    shown(page.locator(".about")).to_contain_text("Archived")
     choose("Unarchive")
     shown(listed).to_be_visible()
     shown(page.locator("main h1")).to_have_text("put-away")
