@@ -11,8 +11,8 @@ package struct ProxyAddress: Hashable, Sendable {
   /// Host and port, for users.
   package var place: String { (host.contains(":") ? "[\(host)]" : host) + ":\(port)" }
 
-  /// Why no proxy can be used, although one is named: a direct connection would not be what the user
-  /// wants.
+  /// Why the proxy that a variable names cannot be used. The device then does not connect directly,
+  /// because the user asked for a proxy.
   package enum Fault: Error, Hashable, CustomStringConvertible {
     /// The variable names something else. Its value may contain a password.
     case notHTTP(variable: String)

@@ -1,7 +1,8 @@
 package import NIOCore
 
-/// Requests a tunnel from an HTTP proxy (RFC 9110, section 9.3.6), and is gone when it stands. To the
-/// handlers behind it, the connection becomes active only then, as if they had connected directly.
+/// Requests a tunnel from an HTTP proxy (RFC 9110, section 9.3.6), and removes itself once it is
+/// open. To the handlers after it, the connection becomes active only then, as if they had connected
+/// directly.
 ///
 /// Put it first into a pipeline whose channel connects to the proxy.
 package final class ProxyTunnel: ChannelDuplexHandler, RemovableChannelHandler {

@@ -61,7 +61,7 @@ package enum ClientLimits {
   package static let forgettingMillisecondsFirst: Int64 = 3_600_000
   /// How soon it looks again if it did not have everything.
   package static let forgettingMillisecondsAgain: Int64 = 600_000
-  /// Messages that are forgotten at a time, and the time between two times.
+  /// Messages that are forgotten together, and the pause before the next ones.
   package static let forgettingMessagesMax = 20
   package static let forgettingMillisecondsBetween: Int64 = 1_000
 }
